@@ -3,11 +3,11 @@
 import sys
 
 from cli.parameters import size_type
-from collector.recording import format_version
+from collector.recording import header
 
 if __name__ == "__main__":
     # Set these constants before importing modules that copy their values.
-    size_type.MIN_BYTES, format_version.FULL_EVERY = 1, 6
+    size_type.MIN_BYTES, header.FULL_EVERY = 1, 6
     from cli.main import main
 
     sys.exit(main(sys.argv[1:]))

@@ -14,8 +14,8 @@ from benchmarks import simulated_recordings
 from benchmarks.figures import Figure
 from collector.model.identity import Identity
 from collector.node.sampling.sample_stream import SampleStream
+from collector.recording.files import journal_files
 from collector.recording.reader import Entry, entries, read
-from collector.recording.segments import journal_files
 from collector.simulation.lifecycle import CALM
 from collector.simulation.simulated_cluster import simulated_cluster
 from exporters.sinks.parts.points import rows

@@ -24,7 +24,7 @@ from cli.parameters.renamed_options import Renamed
 from cli.runs.run_list import HEADERS as RUN_HEADERS
 from cli.simulate.figure_rows import header as simulate_header
 from collector.node.catalogue import CATALOGUE
-from collector.recording.format_version import FULL_EVERY
+from collector.recording.header import FULL_EVERY
 from collector.runs.run_schema import run_schema
 from exporters.catalogue_page import page
 from exporters.results.capacity.capacity_files import markdown_text

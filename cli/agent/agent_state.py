@@ -19,7 +19,7 @@ from collector.model.sample import Sample
 from collector.model.snapshot import Scrape, Snapshot
 from collector.node.host.host_source import identity_of
 from collector.node.sampling.node_sampler import NodeSampler
-from collector.recording.summary import size_of
+from collector.recording.files import size_of
 from collector.recording.writer import Journal
 from exporters.api.app import build
 from exporters.api.server import Server

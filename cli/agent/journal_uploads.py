@@ -13,8 +13,8 @@ from pathlib import Path
 
 from cli.launch import casstat_command
 from collector.printable import one_line
-from collector.recording.objects.journal_upload import lost_ticks
-from collector.recording.objects.object_store import object_store_name
+from collector.recording.journal_upload import lost_ticks
+from collector.recording.object_store import object_store_name
 from collector.recording.writer import folder_name
 from exporters.sink_health import SinkHealth
 from exporters.sinks.shipping.checkpoint import file_name

@@ -14,7 +14,7 @@ from cli.install_hint import require_packages
 from cli.parameters.plain_http import warn_of_sink
 from collector.model.identity import Identity
 from collector.printable import one_line
-from collector.recording.objects.object_store import ObjectStoreError, is_object_url, object_store_name, package_for
+from collector.recording.object_store import ObjectStoreError, is_object_url, object_store_name, package_for
 from collector.recording.writer import Position
 from exporters.metrics_page.rendering import Options
 from exporters.sink_health import SinkHealth

@@ -17,7 +17,7 @@ from cli.parameters.jolokia_options import JolokiaSettings
 from cli.parameters.size_type import Size
 from cli.parameters.time_types import Duration
 from collector.agents.node_address import AGENT_PORT
-from collector.recording.format_version import FULL_EVERY
+from collector.recording.header import FULL_EVERY
 from exporters.metrics_page.upper_bounds import DEFAULT_S as BOUNDS_S
 
 GROUP = "monitor"

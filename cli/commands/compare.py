@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from cli.parameters.read_limit_options import memory_limit
-from collector.recording.read_limits import MAX_MEMORY_BYTES
+from collector.recording.header import MAX_MEMORY_BYTES
 
 GROUP = "analyse"
 

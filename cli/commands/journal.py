@@ -16,7 +16,7 @@ from cli.safe_echo import echo
 from collector.printable import count_text
 
 if TYPE_CHECKING:
-    from collector.recording.summary import Summary
+    from collector.recording.files import Summary
 
 GROUP = "analyse"
 
@@ -102,7 +102,7 @@ def _text_of(name: str, value: object) -> str:
 
 
 def _info(paths: Iterable[Path], max_series: int) -> "Summary":
-    from collector.recording.summary import info as read_info
+    from collector.recording.files import info as read_info
 
     try:
         return read_info(paths, max_series)

@@ -14,7 +14,7 @@ from cli.parameters.renamed_options import Renamed
 from cli.parameters.size_type import Size
 from cli.parameters.table_names import name_of
 from cli.parameters.time_types import Duration
-from collector.recording.format_version import FULL_EVERY
+from collector.recording.header import FULL_EVERY
 
 # Cassandra's rule for names, plus wildcards. Other characters could have a special meaning in a JMX object name.
 PATH = click.Path(path_type=Path)

@@ -173,7 +173,7 @@ def _played(
 ) -> Iterator[tuple["Header", "Sample"]]:
     """Yield the samples of each session, with their headers, at the chosen interval and speed."""
     from collector.node.sampling.sample_stream import SampleStream
-    from collector.recording.replay import at_interval
+    from collector.recording.reader import at_interval
 
     for _, session in groupby(entries, key=lambda entry: entry.head.session):
         kept = at_interval(session, interval or 0.0)
@@ -210,10 +210,9 @@ class _Pace:
 
 def _entries(files: list[Path], max_series: int) -> Iterator["Entry"]:
     """Yield the recorded entries; print a note for each defect in the recording. Raises CasstatError."""
-    from collector.recording.read_limits import SeriesLimit
-    from collector.recording.reader import Entry, read
-    from collector.recording.segments import is_being_written
-    from collector.recording.tick_order import TickOrder
+    from collector.recording.files import is_being_written
+    from collector.recording.header import SeriesLimit
+    from collector.recording.reader import Entry, TickOrder, read
     from collector.recording.writer import SUFFIX
 
     sequence, limit = TickOrder(), SeriesLimit(max_series, str(files[0].parent) if files else "")

@@ -13,7 +13,7 @@ import click
 
 from cli.errors import CasstatError
 from cli.parameters.size_type import Size
-from collector.recording.read_limits import MAX_MEMORY_BYTES, MAX_SERIES, TooManySeriesError
+from collector.recording.header import MAX_MEMORY_BYTES, MAX_SERIES, TooManySeriesError
 
 STATM = Path("/proc/self/statm")
 DATA_FIELD = 5

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from collector.recording.objects.object_store import is_object_url
+from collector.recording.object_store import is_object_url
 
 
 class ObjectUrl(str):

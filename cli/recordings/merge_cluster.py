@@ -25,9 +25,8 @@ from cli.recordings.merge_options import MergeSettings
 from cli.recordings.object_urls import last_name, open_store, store_errors
 from collector.merge.merge import COLUMNAR_NEEDS
 from collector.printable import count_text, one_line
-from collector.recording.objects.object_store import StoredObject
-from collector.recording.objects.part_keys import parts_of
-from collector.recording.objects.recording_download import download_recordings, recorded_times
+from collector.recording.object_store import StoredObject, parts_of
+from collector.recording.recording_download import download_recordings, recorded_times
 
 if TYPE_CHECKING:
     from collector.merge.clock_correction import ClockCorrection

@@ -11,7 +11,7 @@ import click
 from cli.parameters.recording_path import RecordingPath
 from cli.parameters.table_names import name_of
 from cli.parameters.time_types import Duration, TimeOfDay, range_options
-from collector.recording.read_limits import MAX_SERIES
+from collector.recording.header import MAX_SERIES
 from collector.runs.clock_offset import MAX_OFFSET_S
 
 Command = TypeVar("Command", bound=Callable[..., Any])

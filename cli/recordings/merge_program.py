@@ -22,7 +22,7 @@ from cli.recordings.merge_options import MergeSettings
 from cli.recordings.recording_arguments import check_names, integrity_text
 from cli.recordings.run_defaults import clocks_of, recordings_in, run_at
 from collector.printable import one_line
-from collector.recording.read_limits import TooManySeriesError
+from collector.recording.header import TooManySeriesError
 
 if TYPE_CHECKING:
     from collector.merge.clock_correction import ClockCorrection
@@ -116,8 +116,8 @@ def _merge(node_recordings: list["Recording"], job: "Job[Product]", cluster: Mer
 
 def _report_defects(settings: MergeSettings, node_recordings: list["Recording"], run: "Merged[Product]") -> None:
     """Print a note about each node whose recording has defects."""
-    from collector.recording.summary import without_open_session
-    from collector.recording.tick_order import Integrity
+    from collector.recording.files import without_open_session
+    from collector.recording.reader import Integrity
 
     is_directory = all(path.is_dir() for path in settings.paths)
     for node, recording in zip(run.nodes, node_recordings, strict=True):

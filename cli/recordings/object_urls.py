@@ -12,9 +12,8 @@ from cli.parameters.recording_path import ObjectUrl
 from cli.parameters.time_types import TimeOfDay, bounds
 from cli.recordings.merge_options import MergeSettings
 from collector.printable import one_line
-from collector.recording.objects.object_store import ObjectStore, ObjectStoreError, object_store_name, package_for
-from collector.recording.objects.part_keys import parts_of
-from collector.recording.objects.recording_download import download_recordings, recorded_times
+from collector.recording.object_store import ObjectStore, ObjectStoreError, object_store_name, package_for, parts_of
+from collector.recording.recording_download import download_recordings, recorded_times
 from collector.recording.writer import folder_name
 from collector.runs.run_file import FILE
 

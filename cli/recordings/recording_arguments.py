@@ -13,7 +13,7 @@ from cli.parameters.time_types import TimeOfDay, bounds
 from collector.printable import count_text
 
 if TYPE_CHECKING:
-    from collector.recording.tick_order import Finding, Integrity
+    from collector.recording.reader import Finding, Integrity
 
 
 def finding_text(file: Path, finding: "Finding") -> str:
@@ -35,7 +35,7 @@ def integrity_text(integrity: "Integrity") -> str:
 
 def unfinished_text(folder: Path) -> str:
     """Return the message for a directory that has a session without a footer and is not known to be in use."""
-    from collector.recording.segments import LockState, lock_state
+    from collector.recording.files import LockState, lock_state
     from collector.recording.writer import LOCK
 
     if lock_state(folder) is not LockState.UNKNOWN:
@@ -82,8 +82,8 @@ def check_names(keyspace: str, table: str, files: Iterable[Path], max_series: in
         raise click.UsageError("--table needs --keyspace")
     if not keyspace:
         return
-    from collector.recording.read_limits import SeriesLimit
-    from collector.recording.recorded_tables import recorded_tables
+    from collector.recording.files import recorded_tables
+    from collector.recording.header import SeriesLimit
 
     existing: set[tuple[str, str]] = set()
     by_folder: dict[Path, list[Path]] = {}

@@ -15,7 +15,7 @@ from collector.load_results.client_result import ClientResult
 from collector.load_results.result_file import ResultFileError, read_result
 from collector.merge.clock_correction import MIN_STEP_S
 from collector.printable import one_line
-from collector.recording.segments import journal_files
+from collector.recording.files import journal_files
 from collector.runs.run import Run, RunNode
 from collector.runs.run_file import FILE, RunFileError, is_run, read_run
 

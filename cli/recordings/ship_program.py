@@ -17,7 +17,7 @@ from cli.recordings.recording_arguments import recorded_bounds
 from cli.recordings.run_defaults import NodeFiles, files_by_node
 from cli.safe_echo import echo
 from collector.printable import count_text
-from collector.recording.read_limits import MAX_SERIES, SeriesLimit
+from collector.recording.header import MAX_SERIES, SeriesLimit
 from collector.recording.writer import Position, sort_key
 from exporters.sinks.parts.registry import sink_of
 from exporters.sinks.shipping.checkpoint import file_name

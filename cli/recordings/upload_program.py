@@ -14,8 +14,8 @@ from cli.run_folder import is_being_recorded
 from cli.safe_echo import echo
 from collector.agents.run_records import FILE as RUNS_FILE
 from collector.printable import count_text, one_line
-from collector.recording.objects.journal_upload import JournalUpload
-from collector.recording.objects.object_store import ObjectStore, ObjectStoreError
+from collector.recording.journal_upload import JournalUpload
+from collector.recording.object_store import ObjectStore, ObjectStoreError
 from collector.recording.writer import files_of, folder_name
 from collector.runs.run_file import FILE, is_run
 from exporters.sinks.shipping.checkpoint import file_name

@@ -12,7 +12,7 @@ from cli.parameters.read_limit_options import memory_limit
 from cli.recordings.run_defaults import results_in
 from cli.runs.clients.client_host_summary import with_client_peaks
 from cli.runs.run_summary import RunSummary, summary_of
-from collector.recording.read_limits import MAX_MEMORY_BYTES
+from collector.recording.header import MAX_MEMORY_BYTES
 from collector.runs.run import Run, RunCondition
 from exporters.results.summary.client_values import with_client_values
 from exporters.results.summary.conditions import condition_of

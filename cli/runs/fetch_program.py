@@ -21,8 +21,8 @@ from collector.agents.agent_nodes import INTERRUPTED
 from collector.agents.fetching import FetchRange, fetched
 from collector.agents.node_address import NodeAddress
 from collector.printable import count_text, local_time, one_line
-from collector.recording.objects.object_store import is_object_url
-from collector.recording.validation import MAX_TIME_S
+from collector.recording.codec import MAX_TIME_S
+from collector.recording.object_store import is_object_url
 from collector.runs.run import NodeClock, Run, RunNode
 from collector.runs.run_file import write_run
 from collector.runs.run_texts import accepted_name

@@ -18,7 +18,7 @@ from cli.safe_echo import echo
 from collector.agents.agent_client import AgentClient
 from collector.agents.agent_connection import AgentError
 from collector.printable import count_text, local_time, one_line
-from collector.recording.objects.object_store import is_object_url
+from collector.recording.object_store import is_object_url
 from collector.runs.cluster_members import member_texts
 from collector.runs.run import Run, RunCommand, RunNode
 from collector.runs.run_file import FILE, RunFileError, content_of, is_finite, is_run, read_run

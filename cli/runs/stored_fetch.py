@@ -6,11 +6,10 @@ from cli.errors import CasstatError
 from cli.recordings.object_urls import open_store
 from collector.agents.fetching import Fetched, FetchRange
 from collector.merge.sessions import sessions
-from collector.recording.objects.object_store import ObjectStore, ObjectStoreError
-from collector.recording.objects.part_keys import parts_of
-from collector.recording.objects.recording_download import download_recordings
+from collector.recording.object_store import ObjectStore, ObjectStoreError, parts_of
 from collector.recording.reader import entries, read
-from collector.recording.trim_extent import TickSpan
+from collector.recording.recording_download import download_recordings
+from collector.recording.trimming import TickSpan
 from collector.runs.run import RunNode
 from collector.runs.run_file import NODES_FOLDER
 

@@ -12,7 +12,7 @@ from collector.live.sanitise import MAX_EVENTS, MAX_NAME_CHARS, cluster_event, s
 from collector.merge.merge_job import Merged, NodeRun
 from collector.model.identity import IDENTITY_LABELS
 from collector.printable import one_line
-from collector.recording.read_limits import MAX_MEMORY_BYTES
+from collector.recording.header import MAX_MEMORY_BYTES
 from exporters.live.frame import ALL, Frame, NodeFrame, Rows
 from exporters.live.history import History
 from exporters.live.live_columns import COLUMNS, NOTHING, TABLE_METRICS, Cells, cells_of, needs

@@ -37,7 +37,7 @@ from collector.agents.node_address import NodeAddress, NodeAddressError, parse_a
 from collector.garbage_collection import gc_rarely
 from collector.live.cluster_interval import State
 from collector.live.live_cluster import Plan
-from collector.recording.read_limits import MAX_MEMORY_BYTES, MAX_SERIES
+from collector.recording.header import MAX_MEMORY_BYTES, MAX_SERIES
 from exporters.live.frame import Frame, NodeFrame
 from exporters.live.live_columns import is_whole
 from exporters.live.live_frames import LiveFrames

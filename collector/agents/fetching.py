@@ -15,9 +15,8 @@ from collector.agents.journal_download import fetch_file, journal_files
 from collector.merge.clock_correction import MIN_STEP_S
 from collector.merge.clock_steps import corrected_span
 from collector.printable import MAX_LINE_CHARS, count_text, one_line
-from collector.recording.look_back import look_back_s
-from collector.recording.read_limits import TooManySeriesError
-from collector.recording.trim_extent import Extent, TickSpan, extent_of
+from collector.recording.header import TooManySeriesError, look_back_s
+from collector.recording.trimming import Extent, TickSpan, extent_of
 from collector.recording.writer import files_of, folder_name
 from collector.runs.run import NodeClock, Run, RunNode
 from collector.runs.run_clock import totals_of

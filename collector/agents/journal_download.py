@@ -11,9 +11,8 @@ from collector.agents.agent_client import AgentClient
 from collector.agents.agent_connection import AgentError
 from collector.agents.agent_nodes import ADDRESS_HINT
 from collector.printable import one_line
-from collector.recording.trim_extent import Extent, extent_of
-from collector.recording.trimming import trimmed
-from collector.recording.validation import MALFORMED
+from collector.recording.codec import MALFORMED
+from collector.recording.trimming import Extent, extent_of, trimmed
 from collector.recording.writer import SUFFIX
 
 # Linux limits file names to 255 bytes.

@@ -11,7 +11,7 @@ from collector.merge.clock_correction import MIN_STEP_S, ClockCorrection, ClockP
 from collector.merge.recordings import Recording, recordings
 from collector.merge.sessions import sessions
 from collector.node.nodetool.nodetool_source import PREFIX as REPORT
-from collector.recording.read_limits import MAX_SERIES, SeriesLimit
+from collector.recording.header import MAX_SERIES, SeriesLimit
 from collector.recording.reader import Entry
 from collector.recording.trim_extent import TickSpan
 

@@ -13,7 +13,7 @@ from itertools import pairwise, takewhile
 from math import floor, inf
 from typing import NamedTuple
 
-from collector.recording.look_back import SLOWEST_S
+from collector.recording.header import SLOWEST_S
 
 NO_ANSWER, NOT_SAMPLED = "no_answer", "not_sampled"
 """Why intervals are missing: Cassandra did not answer, or nothing was recorded, for example without an agent."""

@@ -12,9 +12,8 @@ from collector.merge.grid import Grid, NodeInterval
 from collector.merge.recordings import Recording
 from collector.model.metric import Metric, Series
 from collector.model.sample import Sample
-from collector.recording.header import Header
-from collector.recording.read_limits import MAX_SERIES
-from collector.recording.tick_order import Integrity
+from collector.recording.header import MAX_SERIES, Header
+from collector.recording.reader import Integrity
 
 if TYPE_CHECKING:
     from collector.merge.node_columns import NodeColumns

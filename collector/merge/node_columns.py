@@ -15,7 +15,7 @@ from collector.model.metric import Series
 from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import Event, Tick
 from collector.recording.header import Header
-from collector.recording.tick_order import Integrity
+from collector.recording.reader import Integrity
 
 Sum = TypeVar("Sum")
 

@@ -14,9 +14,8 @@ from collector.model.metric import Metric, Series
 from collector.model.sample import Sample
 from collector.model.snapshot import Tick
 from collector.recording.frames import Damage
-from collector.recording.read_limits import MAX_SERIES, SeriesLimit
-from collector.recording.reader import Entry
-from collector.recording.tick_order import Integrity, TickOrder
+from collector.recording.header import MAX_SERIES, SeriesLimit
+from collector.recording.reader import Entry, Integrity, TickOrder
 
 Spans = Mapping[Series, tuple[int, int]]
 """For each of a node's series, the indices of the first and last interval that contain it."""

@@ -6,14 +6,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from collector.printable import count_text
-from collector.recording.footer import Footer, footer_of, last_footer
-from collector.recording.frames import MAGIC, Damage, Frames, frame_text
-from collector.recording.header import Header, header_of
-from collector.recording.read_limits import SeriesLimit
+from collector.recording.codec import MALFORMED, texts_of, tick_of
+from collector.recording.files import journal_files
+from collector.recording.frames import (
+    MAGIC,
+    Damage,
+    Footer,
+    Frames,
+    checked,
+    footer_of,
+    frame_text,
+    last_footer,
+    parsed,
+)
+from collector.recording.header import Header, SeriesLimit, header_of
 from collector.recording.reader import Entry, read, read_lines
-from collector.recording.record_lines import checked, parsed
-from collector.recording.segments import journal_files
-from collector.recording.validation import MALFORMED, texts_of, tick_of
 
 # Maximum number of frames to try from the end of a file before reading the whole file.
 MAX_FRAMES_TRIED = 64

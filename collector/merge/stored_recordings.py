@@ -20,9 +20,8 @@ from collector.merge.merge_job import Job, NodeResult, Product
 from collector.merge.recordings import Recording
 from collector.merge.sessions import Session, sessions
 from collector.model.metric import Metric
-from collector.recording.objects.object_store import ObjectStore, StoredObject
-from collector.recording.objects.part_keys import parts_of
-from collector.recording.objects.recording_download import download_recordings
+from collector.recording.object_store import ObjectStore, StoredObject, parts_of
+from collector.recording.recording_download import download_recordings
 from collector.recording.writer import SUFFIX
 
 Result = TypeVar("Result")

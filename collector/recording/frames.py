@@ -1,18 +1,27 @@
-"""Decompresses a journal incrementally: yields its lines, and a `Damage` for each damaged part.
+"""The frames, records and footers of a journal; yields its lines, and a `Damage` for each damaged part.
 
 A journal is a sequence of independent zstd frames (RFC 8878). A recorder ends a block after each line, so every
 complete line can be read, even from an incomplete frame. After damage, reading resumes at the next frame, because a
 line depends on those before it. Blocks are decompressed one by one, so that a damaged block does not affect the blocks
 before it.
+
+A record is a compact JSON object on one line with a checksum; `zstdcat FILE | jq` reads them. A writer that closes a
+file appends a footer, which states the ticks that the file should contain.
 """
 
+import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from os import SEEK_END
+from pathlib import Path
+from typing import Any
 
 import zstandard
 
-from collector.recording.record_lines import LineError, checked
+from collector.recording.codec import MALFORMED, MAX_TIME_S, CodingError, texts_of
+from collector.recording.header import is_number
 
 MAGIC = zstandard.FRAME_HEADER
 # Frame header descriptors with neither a dictionary ID nor the reserved bit (RFC 8878, 3.1.1.1).
@@ -37,6 +46,13 @@ MAX_FRAME_BYTES = 1 << 30
 # the input size.
 RETRY_BYTES = 2 * MAX_LINE_BYTES
 RETRY_BYTES_PER_BYTE = 16
+SEAL = b',"crc":"'
+# The size of the checksum's key and eight digits, and of the closing quote and brace.
+_SEAL_BYTES = len(SEAL) + 8 + 2
+# A JSON escape for a surrogate. A pair of them stands for one character; a single one is invalid.
+HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+# The maximum compressed size of a footer, including its frame.
+MAX_FOOTER_BYTES = 4096
 
 
 @dataclass(frozen=True)
@@ -243,3 +259,105 @@ class Frames:
         self._read -= self._checked
         self._attempted -= self._checked
         self._checked = 0
+
+
+class LineError(ValueError):
+    """A line is not a JSON object, or its checksum is missing or wrong; the message states which."""
+
+
+def sealed(content: Mapping[str, Any]) -> bytes:
+    """Return a record's line, with checksum and line end; the content must not be empty."""
+    text = json.dumps(content, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    # In a name that was not valid UTF-8, lone surrogates stand for invalid bytes; they are written as question marks.
+    return resealed(text.encode(errors="replace"))
+
+
+def resealed(text: bytes) -> bytes:
+    """Return the line, with checksum and line end, for a record's JSON text as returned by `checked`."""
+    body = text[:-1]
+    return b'%s%s%08x"}\n' % (body, SEAL, zlib.crc32(body))
+
+
+def checked(line: bytes) -> bytes:
+    """Return the JSON text of a line without its line end, without the checksum. Raises LineError."""
+    body, seal = line[:-_SEAL_BYTES], line[-_SEAL_BYTES:]
+    if not seal.startswith(SEAL) or not seal.endswith(b'"}'):
+        raise LineError("no checksum")
+    if seal[len(SEAL) : -2] != b"%08x" % zlib.crc32(body):
+        raise LineError("checksum mismatch")
+    return body + b"}"
+
+
+def parsed(text: bytes) -> dict[str, Any]:
+    """Parse a record's JSON text. Raises LineError."""
+    try:
+        content = json.loads(text, parse_constant=_refused)
+        if HALF.search(text):
+            json.dumps(content, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        raise LineError(f"invalid JSON: {error}") from None
+    if not isinstance(content, dict):
+        raise LineError("not a JSON object")
+    return content
+
+
+def _refused(constant: str) -> None:
+    raise ValueError(f"{constant} is not allowed")
+
+
+@dataclass(frozen=True)
+class Footer:
+    """A file's footer.
+
+    file, first     as in `FileStart`.
+    next            the sequence number that follows the last tick's.
+    more            whether the session continues in another file.
+    begin_s, end_s  the earliest and the latest tick time in the file.
+    offset          the footer's actual position in the file.
+    written_at      the position at which the footer was written; it differs from `offset` if the footer was copied
+                    from elsewhere.
+    """
+
+    session: str
+    file: str
+    first: int
+    next: int
+    more: bool
+    begin_s: float
+    end_s: float
+    written_at: int
+    offset: int = 0
+
+    def content(self) -> dict[str, Any]:
+        """Return the content of the footer's record."""
+        return {"end": {key: value for key, value in asdict(self).items() if key != "offset"}}
+
+
+def footer_of(content: Mapping[str, Any], offset: int) -> Footer:
+    """Return the footer in a record. Raises one of the errors in MALFORMED."""
+    fields = {key: content[key] for key in Footer.__dataclass_fields__ if key != "offset"}
+    footer = Footer(**fields, offset=offset)
+    texts_of([footer.session, footer.file])
+    numbers = footer.first, footer.next, footer.written_at
+    if not all(map(is_number, numbers)) or footer.first > footer.next or type(footer.more) is not bool:
+        raise CodingError("malformed footer")
+    if not 0 <= footer.begin_s <= footer.end_s <= MAX_TIME_S:
+        raise CodingError("footer with an impossible time")
+    return footer
+
+
+def last_footer(path: Path) -> Footer | None:
+    """Return the footer at the end of a file; None if it is missing, malformed or a misplaced copy. Raises OSError."""
+    with path.open("rb") as file:
+        size = file.seek(0, SEEK_END)
+        begin = file.seek(max(size - MAX_FOOTER_BYTES, 0))
+        data = file.read()
+    at = data.rfind(MAGIC)
+    if at < 0:
+        return None
+    try:
+        (line,) = Frames().feed(data[at:])
+        footer = footer_of(json.loads(line)["end"], begin + at) if isinstance(line, bytes) else None
+    except MALFORMED:
+        return None
+    return footer if footer is not None and footer.written_at == footer.offset else None

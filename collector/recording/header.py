@@ -1,6 +1,9 @@
-"""The header of every full record; it describes the recorded metrics, so any version of casstat can read them."""
+"""The header of every full record, which describes the recorded metrics, and limits on reading a recording.
 
-from collections.abc import Mapping, Sequence
+Since the metrics are described, any version of casstat can read them.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
 from math import isfinite
@@ -8,11 +11,22 @@ from typing import Any, TypeGuard
 
 from collector.model.metric import Kind, Metric, ScrapeInterval
 from collector.node.catalogue import CATALOGUE
+from collector.printable import one_line
 
 MAX_INTEGER = 1 << 63
 DAY_S = 86400
 # A scrape interval that the headers of earlier versions contain.
 FORMER_INTERVAL_S = 3600.0
+VERSION = 2
+"""The version of the format; version 2 added sequence numbers and footers."""
+FULL_EVERY = 600
+"""Ticks per frame. Each frame begins with a full record, so damage to one frame does not affect the others."""
+# A rate needs two readings. Those of a slow source, such as nodetool, are up to SLOWEST_S apart.
+SLOWEST_S = 150.0
+INTERVALS = 2
+MAX_SERIES = 50_000
+"""The default limit on one node's series; a node with a thousand tables has about ten thousand series."""
+MAX_MEMORY_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -155,3 +169,28 @@ def _metric_of(
     if known.meaning != metric.meaning:
         return metric
     return replace(metric, across=known.across, owner=known.owner, may_decrease=known.may_decrease)
+
+
+def look_back_s(interval_s: float) -> float:
+    """Return the time to look back in a journal with a tick every `interval_s`."""
+    return max(SLOWEST_S, INTERVALS * interval_s)
+
+
+class TooManySeriesError(Exception):
+    """A recording has more series than the limit; the one-line message names the node and the limit."""
+
+
+class SeriesLimit:
+    """Counts the distinct series in a node's recording and enforces a limit on them."""
+
+    def __init__(self, limit: int, node: str) -> None:
+        """Allow `limit` series; the error message contains `node`, the name of a node or directory."""
+        self._limit = limit
+        self._node = node
+        self._seen: set[tuple[str, ...]] = set()
+
+    def take(self, series: Iterable[Sequence[str]]) -> None:
+        """Count a record's series. Raises TooManySeriesError if the limit is exceeded."""
+        self._seen.update(map(tuple, series))
+        if len(self._seen) > self._limit:
+            raise TooManySeriesError(f"{one_line(self._node)}: more than {self._limit} series")

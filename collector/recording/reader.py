@@ -1,19 +1,32 @@
-"""Reads a journal: yields its ticks and footers, and a `Damage` for each damaged part."""
+"""Reads journals: their ticks and footers, a `Damage` for each damaged part, and the order of ticks.
 
+Ticks are ordered by sequence number within a session, independent of clocks and file names. Since format 2, every tick
+has a sequence number, and a closed file ends with a footer. They reveal ticks that are repeated, out of order or
+missing, and whether a recording is complete.
+"""
+
+import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-from collector.model.snapshot import Snapshot
-from collector.recording.decoding import decoded
-from collector.recording.encoding import DeltaState
-from collector.recording.footer import Footer, footer_of
-from collector.recording.frames import Damage, Frames
-from collector.recording.header import FileStart, Header, file_start_of, header_of, is_number, lost_ticks_of
-from collector.recording.read_limits import SeriesLimit
-from collector.recording.record_lines import parsed
-from collector.recording.validation import MALFORMED, CodingError
+from collector.model.metric import Series, Value
+from collector.model.snapshot import Scrape, Snapshot, Tick
+from collector.printable import count_text
+from collector.recording.codec import MALFORMED, CodingError, DeltaState, decoded
+from collector.recording.frames import Damage, Footer, Frames, footer_of, parsed
+from collector.recording.header import (
+    FileStart,
+    Header,
+    SeriesLimit,
+    file_start_of,
+    header_of,
+    is_number,
+    lost_ticks_of,
+)
+from collector.recording.writer import Position, files_of, sort_key
 
 CHUNK_BYTES = 1 << 18
 
@@ -123,3 +136,279 @@ def read(path: Path, limit: SeriesLimit | None = None) -> Iterator[Entry | Damag
 
 def entries(records: Iterable[object]) -> Iterator[Entry]:
     return (record for record in records if isinstance(record, Entry))
+
+
+@dataclass(frozen=True)
+class LostTicks:
+    """Ticks that are missing before a file offset."""
+
+    offset: int
+    ticks: int
+
+    @property
+    def reason(self) -> str:
+        """The finding as text."""
+        return f"{count_text(self.ticks, 'tick')} lost before this position"
+
+
+@dataclass(frozen=True)
+class RepeatedTicks:
+    """Ticks that are skipped, starting at a file offset, because they or later ticks have already been read."""
+
+    offset: int
+    ticks: int
+
+    @property
+    def reason(self) -> str:
+        """The finding as text."""
+        return f"{count_text(self.ticks, 'tick')} repeated or out of order, ignored"
+
+
+Finding = Damage | LostTicks | RepeatedTicks
+
+
+@dataclass(frozen=True)
+class Integrity:
+    """The number of defects of each kind in recordings: damaged sections, lost and repeated ticks, incomplete sessions.
+
+    unfinished  sessions without a footer: they are still being written, the recorder was killed, or the file was
+                truncated.
+    continued   sessions with a later file missing.
+    """
+
+    damaged: int = 0
+    lost: int = 0
+    repeated: int = 0
+    unfinished: int = 0
+    continued: int = 0
+
+    def __add__(self, other: "Integrity") -> "Integrity":
+        """Return the sums of the counts."""
+        return Integrity(
+            self.damaged + other.damaged,
+            self.lost + other.lost,
+            self.repeated + other.repeated,
+            self.unfinished + other.unfinished,
+            self.continued + other.continued,
+        )
+
+
+class TickOrder:
+    """Follows a directory's sessions tick by tick.
+
+    Footers are evaluated at the end of the input, because if frames were moved or copied, a footer may precede its
+    ticks.
+    """
+
+    def __init__(self, *, resumed: bool = False) -> None:
+        """If `resumed`, reading begins within a file, so the ticks before the first one read do not count as lost."""
+        self._resumed = resumed
+        # Keyed by session: the next expected sequence number, the first one according to the footers, and the last
+        # footer.
+        self._next: dict[str, int] = {}
+        self._first: dict[str, int] = {}
+        self._footers: dict[str, Footer] = {}
+        self._lost = 0
+        self._repeated = 0
+
+    def take(self, session: str, start: FileStart | None, first: int, count: int = 1) -> int:
+        """Add `count` ticks with consecutive numbers from `first` on; return how many of them are repeats.
+
+        The repeats precede the other ticks.
+        """
+        if start is None:
+            return 0
+        begin = first if self._resumed else min(start.first, self._first.get(session, start.first))
+        self._resumed = False
+        expected = self._next.get(session, begin)
+        repeated = min(max(expected - first, 0), count)
+        self._repeated += repeated
+        if repeated < count:
+            self._lost += max(first - expected, 0)
+            self._next[session] = first + count
+        return repeated
+
+    def end(self, footer: Footer) -> None:
+        """Add a file's footer."""
+        session = footer.session
+        self._first[session] = min(self._first.get(session, footer.first), footer.first)
+        if session not in self._footers or self._footers[session].next <= footer.next:
+            self._footers[session] = footer
+
+    def missing_ends(self) -> list[tuple[Footer, LostTicks]]:
+        """Return the ticks missing before each session's last footer; call this at the end of the input."""
+        lost_ticks = []
+        for session, footer in self._footers.items():
+            ticks = footer.next - self._next.get(session, self._first[session])
+            if ticks > 0:
+                lost_ticks.append((footer, LostTicks(footer.offset, ticks)))
+        return lost_ticks
+
+    def integrity(self, damaged: int = 0) -> Integrity:
+        """Return the defects of everything read; `damaged` is the number of damaged sections."""
+        ended = {session for session, footer in self._footers.items() if footer.next >= self._next.get(session, 0)}
+        unfinished = len(self._next.keys() - ended)
+        continued = sum(self._footers[session].more for session in ended)
+        lost = self._lost + sum(lost_ticks.ticks for _, lost_ticks in self.missing_ends())
+        return Integrity(damaged, lost, self._repeated, unfinished, continued)
+
+    def filtered(self, records: Iterable[Entry | Damage | Footer]) -> Iterator[Entry | Finding]:
+        """Yield a file's findings and its entries, except repeated and out-of-order ones; process its footer."""
+        repeated: RepeatedTicks | None = None
+        for record in records:
+            if isinstance(record, Footer):
+                self.end(record)
+                continue
+            lost = self._lost
+            if isinstance(record, Entry) and self.take(record.head.session, record.start, record.number):
+                repeated = RepeatedTicks(*((repeated.offset, repeated.ticks + 1) if repeated else (record.frame, 1)))
+                continue
+            if repeated is not None:
+                yield repeated
+                repeated = None
+            if isinstance(record, Entry) and self._lost > lost:
+                yield LostTicks(record.frame, self._lost - lost)
+            yield record
+        if repeated is not None:
+            yield repeated
+
+
+@dataclass(frozen=True)
+class Removed:
+    """Yielded where files may be missing because the recorder has removed them to stay within its size limit."""
+
+
+class JournalFollower:
+    """Follows a node's directory from its oldest file to its newest, which may still be growing."""
+
+    def __init__(self, folder: Path, start: Position | None = None) -> None:
+        """Begin at `start`, a position returned by an earlier follower; if it is None, begin at the oldest file."""
+        self._folder = folder
+        self._start = start
+        self._path: Path | None = None
+        self._file: BinaryIO | None = None
+        self._reader = Reader()
+        self._order = TickOrder(resumed=start is not None)
+        self.read_bytes = 0
+
+    def position(self, entry: Entry) -> Position:
+        """Return the position of the frame that contains `entry`, which must be the last entry yielded."""
+        return Position(self._path.name if self._path else "", entry.frame)
+
+    def poll(self) -> Iterator[Entry | Finding | Removed]:
+        """Yield the ticks since the last call, any findings, and `Removed` if files may be missing. Raises OSError."""
+        if self._start is not None:
+            start, self._start = self._start, None
+            if not self._open_at(start):
+                yield Removed()
+        while True:
+            yield from self._read_more()
+            # Nothing more is appended to a file once the next one exists, so read the rest, then move on.
+            following = next(
+                (
+                    path
+                    for path in files_of(self._folder)
+                    if self._path is None or sort_key(path) > sort_key(self._path)
+                ),
+                None,
+            )
+            if following is None:
+                return
+            yield from self._read_more()
+            # The oldest file is always removed first, so as long as this file exists, no later one is missing.
+            was_removed = self._file is not None and not os.fstat(self._file.fileno()).st_nlink
+            if self._file is not None:
+                yield from self._order.filtered(self._reader.end())
+                self.close()
+            if was_removed:
+                yield Removed()
+            self._file, self._path, self._reader = following.open("rb"), following, Reader()
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _open_at(self, start: Position) -> bool:
+        """Open the file at the position; return False if the file is missing or too short."""
+        self._path = self._folder / start.file
+        with suppress(FileNotFoundError):
+            file = self._path.open("rb")
+            if os.fstat(file.fileno()).st_size >= start.offset:
+                file.seek(start.offset)
+                self._file, self._reader = file, Reader(start.offset)
+                return True
+            file.close()
+        return False
+
+    def _read_more(self) -> Iterator[Entry | Finding]:
+        while self._file is not None and (data := self._file.read(CHUNK_BYTES)):
+            self.read_bytes += len(data)
+            yield from self._order.filtered(self._reader.feed(data))
+
+
+def at_interval(entries: Iterable[Entry], interval_s: float) -> Iterator[Entry]:
+    """Yield the entries at multiples of the interval, or all entries if it is 0.
+
+    Each entry also contains the series and events that occur only in the entries dropped before it. Rates and
+    percentiles remain exact, because they are computed from the raw counts at both ends of the interval.
+    """
+    pending: _Pending | None = None
+    for entry in entries:
+        if pending is None:
+            pending = _Pending(entry)
+        else:
+            pending.add(entry)
+        if not interval_s or is_multiple(entry.snapshot.tick.time_s, interval_s):
+            yield pending.joined()
+            pending = None
+
+
+def is_multiple(time_s: float, interval_s: float) -> bool:
+    """Return whether a time is within 1 ms of a multiple of the interval."""
+    steps = time_s / interval_s
+    return abs(steps - round(steps)) * interval_s < 1e-3
+
+
+class _Pending:
+    """Holds the last entry, all earlier events, and the latest values of series that the last entry lacks."""
+
+    def __init__(self, entry: Entry) -> None:
+        self._last = entry
+        self._missed = entry.snapshot.tick.missed
+        self._number = 0
+        self._earlier: dict[int, tuple[Scrape, dict[Series, Value]]] = {}
+        self._holder: dict[tuple[str, Series], int] = {}
+
+    def add(self, entry: Entry) -> None:
+        for scrape in self._last.snapshot.scrapes:
+            if not scrape.values and not scrape.events:
+                continue
+            self._number += 1
+            self._earlier[self._number] = scrape, dict(scrape.values)
+            self._holder.update(dict.fromkeys(((scrape.source, series) for series in scrape.values), self._number))
+        for scrape in entry.snapshot.scrapes:
+            for series in scrape.values:
+                self._drop(scrape.source, series)
+        self._last = entry
+        self._missed += entry.snapshot.tick.missed
+
+    def _drop(self, source: str, series: Series) -> None:
+        number = self._holder.pop((source, series), None)
+        if number is None:
+            return
+        scrape, values = self._earlier[number]
+        del values[series]
+        if not values and not scrape.events:
+            del self._earlier[number]
+
+    def joined(self) -> Entry:
+        """Return the last entry, with the values and events that only earlier entries contain."""
+        snapshot = self._last.snapshot
+        earlier = [
+            replace(scrape, values=values, problem="")
+            for scrape, values in self._earlier.values()
+            if values or scrape.events
+        ]
+        tick = Tick(snapshot.tick.time_s, snapshot.tick.late_s, self._missed)
+        return replace(self._last, snapshot=Snapshot(snapshot.node, tick, (*earlier, *snapshot.scrapes)))

@@ -17,11 +17,9 @@ import zstandard
 
 from collector.model.snapshot import Snapshot
 from collector.printable import count_text
-from collector.recording.encoding import DeltaState, Line, encoded
-from collector.recording.footer import Footer
-from collector.recording.format_version import FULL_EVERY, VERSION
-from collector.recording.header import Header
-from collector.recording.record_lines import sealed
+from collector.recording.codec import DeltaState, Line, encoded
+from collector.recording.frames import Footer, sealed
+from collector.recording.header import FULL_EVERY, VERSION, Header
 
 SUFFIX = ".jsonl.zst"
 LOCK = ".lock"

@@ -12,7 +12,7 @@ from collector.model.snapshot import Event
 from collector.node.metrics.requests import OPERATIONS
 from collector.printable import count_text
 from collector.recording.header import Header
-from collector.recording.tick_order import Integrity
+from collector.recording.reader import Integrity
 from exporters.charts.plot_data import Mark, Phase, Row, Run
 from exporters.rows.merged_rows import Choice, table_of
 from exporters.rows.view import logged

@@ -18,10 +18,9 @@ from collector.merge.columnar.series_rates import rates_of
 from collector.merge.recordings import Recording
 from collector.model import histogram
 from collector.model.metric import Metric, Series
-from collector.recording.read_limits import SeriesLimit
-from collector.recording.reader import read_lines
-from collector.recording.tick_order import TickOrder
-from collector.recording.validation import MALFORMED
+from collector.recording.codec import MALFORMED
+from collector.recording.header import SeriesLimit
+from collector.recording.reader import TickOrder, read_lines
 from exporters.rows.parquet import TIME, table_path, write_table
 from exporters.rows.row_files import Files
 

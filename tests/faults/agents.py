@@ -15,9 +15,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from collector.recording.files import journal_files
 from collector.recording.frames import Damage
 from collector.recording.reader import Entry, read
-from collector.recording.segments import journal_files
 from tests.faults.program import PATIENCE_S, command, environment
 
 # A series and its value; a time may follow.

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from cli.main import main
-from collector.recording.reader import entries, read
-from collector.recording.segments import journal_files
-from collector.recording.tick_order import Integrity, TickOrder
+from collector.recording.files import journal_files
+from collector.recording.reader import Integrity, TickOrder, entries, read
 from tests.collector.merge.recorded_nodes import busy, record
 from tests.faults.recording_agent import serving
 

@@ -16,7 +16,7 @@ from collector.agents.agent_client import AgentClient
 from collector.agents.fetching import FetchRange, fetched
 from collector.agents.node_address import parse_address
 from collector.http.access import Access
-from collector.recording.format_version import FULL_EVERY
+from collector.recording.header import FULL_EVERY
 from tests.faults.fake_agent_server import (
     FILE_PATH,
     SIZE_BYTES,

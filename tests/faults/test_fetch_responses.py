@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import zstandard
 
+from collector.recording.files import journal_files
+from collector.recording.frames import resealed
 from collector.recording.reader import read_lines
-from collector.recording.record_lines import resealed
-from collector.recording.segments import journal_files
 from collector.runs.run_file import read_run
 from tests.collector.merge.recorded_nodes import busy, record
 from tests.faults.fake_agent_server import (

@@ -13,7 +13,7 @@ import pytest
 from cli.run_folder import LOCK_FILE
 from cli.runs import recorder
 from collector.agents.agent_runs import AgentRuns
-from collector.recording.segments import journal_files
+from collector.recording.files import journal_files
 from collector.runs.run_file import read_run
 from exporters.live.live_frames import LiveFrames
 from tests.faults.recorders import recorded, recover, recovery_hint, show_status_line

@@ -17,7 +17,7 @@ from cli.runs.agents.private_agent import PrivateAgent
 from collector.agents.agent_client import AgentClient
 from collector.http.access import Access
 from collector.live.live_cluster import Plan
-from collector.recording.footer import last_footer
+from collector.recording.frames import last_footer
 from collector.recording.writer import files_of
 from collector.runs.run_file import read_run
 from exporters.live.live_frames import LiveFrames, Wanted

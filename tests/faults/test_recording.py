@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from collector.recording.footer import last_footer
+from collector.recording.frames import last_footer
 from collector.recording.reader import entries, read, read_lines
 from tests.collector.merge.recorded_nodes import busy, cluster_reads, merge_both, reads_of, record
 from tests.faults.fake_jolokia import FakeJolokia

@@ -8,8 +8,8 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from collector.recording.objects.object_store import ObjectStore
-from collector.recording.objects.recording_download import download_recordings
+from collector.recording.object_store import ObjectStore
+from collector.recording.recording_download import download_recordings
 from collector.recording.writer import files_of
 from tests.faults.agents import RunningAgent
 from tests.faults.fake_jolokia import FakeJolokia

@@ -4,8 +4,8 @@ import csv
 from collections.abc import Iterator
 from pathlib import Path
 
+from collector.recording.files import journal_files
 from collector.recording.reader import entries, read
-from collector.recording.segments import journal_files
 
 READS = ("cassandra_client_requests_total", "Read")
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from collector.recording.segments import journal_files
+from collector.recording.files import journal_files
 from exporters.sinks.parts.registry import sink_of
 from exporters.sinks.remote_write.encoded_series import labels_of, sample_of
 from exporters.sinks.shipping.runtime import Runtime

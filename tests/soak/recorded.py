@@ -8,8 +8,8 @@ from collector.model.identity import Identity
 from collector.model.sample import Sample
 from collector.node.catalogue import CATALOGUE
 from collector.node.sampling.sample_stream import SampleStream
+from collector.recording.files import journal_files
 from collector.recording.reader import entries, read
-from collector.recording.segments import journal_files
 from exporters.sinks.parts.points import EVENTS, events, owner_tags, rows, tags, time_ms
 from tests.real.stores import Points, name
 

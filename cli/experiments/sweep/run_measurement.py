@@ -15,7 +15,7 @@ from cli.runs.summary_file import SUMMARY_FILE, read_summaries
 from collector.atomic_file import replace_file
 from collector.merge.grid import SpanGrid
 from collector.node.metrics.requests import COUNTED
-from collector.recording.read_limits import MAX_MEMORY_BYTES
+from collector.recording.header import MAX_MEMORY_BYTES
 from collector.runs.phases import WARM_UP
 from collector.runs.run import Run
 from collector.runs.run_file import RunFileError, read_run

@@ -35,7 +35,7 @@ from cli.runs.ssh.spool_folder import (
     open_spool,
 )
 from cli.runs.ssh.spool_keeper import POLL_S, keeper_problem, new_keeper
-from collector.recording.format_version import VERSION as JOURNAL_FORMAT
+from collector.recording.header import VERSION as JOURNAL_FORMAT
 from collector.recording.writer import SUFFIX
 
 PROTOCOL = 2

@@ -25,7 +25,7 @@ from cli.runs.ssh.ssh_address import SSH_PORT, SshAddress
 from cli.runs.ssh.ssh_session import SshSession, ssh_command
 from collector.agents.node_address import NodeAddress, Tunnel
 from collector.printable import one_line
-from collector.recording.format_version import VERSION as JOURNAL_FORMAT
+from collector.recording.header import VERSION as JOURNAL_FORMAT
 from collector.runs.run import Run, RunNode
 from collector.runs.run_file import RunFileError, is_run, read_run, write_run
 

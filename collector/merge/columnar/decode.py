@@ -15,13 +15,8 @@ from collector.merge.arrays import Floats, Ints, integers, largest
 from collector.merge.columnar.bucket_increases import BucketIncreases
 from collector.model.metric import Series
 from collector.model.snapshot import TIME_UNITS_PER_S, Event, Tick
-from collector.recording import delta_codec
-from collector.recording.footer import Footer, footer_of
-from collector.recording.frames import Damage
-from collector.recording.header import FileStart, Header, file_start_of, header_of, lost_ticks_of
-from collector.recording.read_limits import SeriesLimit
-from collector.recording.reader import sequence_number_of
-from collector.recording.validation import (
+from collector.recording.codec import (
+    LETTERS,
     MALFORMED,
     MAX_BUCKETS,
     CodingError,
@@ -34,8 +29,11 @@ from collector.recording.validation import (
     texts_of,
     tick_of,
 )
+from collector.recording.frames import Damage, Footer, footer_of
+from collector.recording.header import FileStart, Header, SeriesLimit, file_start_of, header_of, lost_ticks_of
+from collector.recording.reader import sequence_number_of
 
-FIRST_LETTER, LAST_LETTER = ord(delta_codec.LETTERS[0]), ord(delta_codec.LETTERS[-1])
+FIRST_LETTER, LAST_LETTER = ord(LETTERS[0]), ord(LETTERS[-1])
 ZERO, COMMA, MINUS = map(ord, "0,-")
 MAX_INTEGER = (1 << 63) - 1
 # The largest sum of the increases' absolute values; up to this limit, running sums cannot overflow 64 bits.
@@ -221,7 +219,7 @@ class Block:
 
 
 def decode_increases(texts: Sequence[str]) -> tuple[Ints, Ints]:
-    """Return the number of increases in each string, and all increases; see `delta_codec`. Raises CodingError."""
+    """Return the number of increases in each string, and all increases; see `codec`. Raises CodingError."""
     ends = np.cumsum([0, *map(len, texts)])
     letters = np.frombuffer("".join(texts).encode(), np.uint8)
     if len(letters) != ends[-1]:

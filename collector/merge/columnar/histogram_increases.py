@@ -23,7 +23,7 @@ from collector.model.rates import (
     count_mismatch_text,
     mean_mismatch_text,
 )
-from collector.recording.validation import CodingError
+from collector.recording.codec import CodingError
 
 Disagreement = tuple[int, int, str]
 """A column, a line and the reason why the histogram is not counted on the line."""

@@ -8,7 +8,7 @@ from collector.merge.arrays import Bools, Floats, Ints
 from collector.merge.columnar.column_selection import Selection
 from collector.merge.columnar.decode import Block
 from collector.merge.columnar.last_readings import LastReading
-from collector.recording.validation import CodingError
+from collector.recording.codec import CodingError
 
 
 class PreviousReadings:

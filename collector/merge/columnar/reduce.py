@@ -27,13 +27,10 @@ from collector.model.rates import restart_event, tick_events
 from collector.model.snapshot import Event, Tick
 from collector.node.metrics.requests import CONDITIONAL_WRITE, ERRORS
 from collector.node.metrics.separate_writes import NEEDS, READ, REQUESTS, SEPARATE_WRITES, VARIANT, WRITES
-from collector.recording.footer import Footer
-from collector.recording.frames import Damage
-from collector.recording.header import Header
-from collector.recording.read_limits import MAX_SERIES, SeriesLimit
-from collector.recording.reader import read_lines
-from collector.recording.tick_order import Integrity, TickOrder
-from collector.recording.validation import MALFORMED
+from collector.recording.codec import MALFORMED
+from collector.recording.frames import Damage, Footer
+from collector.recording.header import MAX_SERIES, Header, SeriesLimit
+from collector.recording.reader import Integrity, TickOrder, read_lines
 
 
 def reduced(

@@ -17,7 +17,7 @@ from collector.merge.columnar.histogram_increases import SeriesMatrices, histogr
 from collector.merge.columnar.last_readings import LastReading, LastReadings, SourceSeries
 from collector.merge.columnar.previous_readings import PreviousReadings
 from collector.model.metric import Kind, Metric
-from collector.recording.validation import CodingError
+from collector.recording.codec import CodingError
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,8 @@
 from dataclasses import dataclass
 
 from collector.printable import count_text, local_time
-from collector.recording.follower import Removed
 from collector.recording.frames import Damage
-from collector.recording.reader import Entry
-from collector.recording.tick_order import Finding, LostTicks
+from collector.recording.reader import Entry, Finding, LostTicks, Removed
 from exporters.rate_limited_logger import RateLimitedLogger
 from exporters.sinks.shipping.checkpoint import Checkpoint
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from collector.model.identity import Identity
 from collector.printable import one_line
-from collector.recording.follower import JournalFollower
+from collector.recording.reader import JournalFollower
 from collector.recording.writer import Position
 from exporters.rate_limited_logger import RateLimitedLogger
 from exporters.recent_ticks import RecentTicks

@@ -10,12 +10,8 @@ from typing import Protocol
 from collector.merge.node_intervals import placement
 from collector.model.identity import Identity
 from collector.node.sampling.sample_stream import SampleStream
-from collector.recording.follower import Removed
-from collector.recording.header import Header
-from collector.recording.look_back import look_back_s
-from collector.recording.read_limits import SeriesLimit
-from collector.recording.reader import Entry, read
-from collector.recording.tick_order import Finding, RepeatedTicks, TickOrder
+from collector.recording.header import Header, SeriesLimit, look_back_s
+from collector.recording.reader import Entry, Finding, Removed, RepeatedTicks, TickOrder, read
 from collector.recording.writer import Position
 from exporters.recent_ticks import RecentTick, RecentTicks
 from exporters.sinks.shipping.checkpoint import Checkpoint

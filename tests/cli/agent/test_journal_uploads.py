@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from cli.agent.journal_uploads import Ended, JournalUploads, run_upload, upload_checkpoint
-from collector.recording.objects.journal_upload import JournalUpload
-from collector.recording.objects.object_store import ObjectStoreError
+from collector.recording.journal_upload import JournalUpload
+from collector.recording.object_store import ObjectStoreError
 from collector.recording.writer import files_of
-from tests.collector.recording.objects.recorder import CountingStore, Recorder
+from tests.collector.recording.recorder import CountingStore, Recorder
 
 
 def test_lost_ticks_are_logged_and_counted(tmp_path: Path) -> None:

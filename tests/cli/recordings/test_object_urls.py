@@ -6,7 +6,7 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from collector.recording.objects.object_store import CHUNK_BYTES, ObjectStore
+from collector.recording.object_store import CHUNK_BYTES, ObjectStore
 from collector.runs.run import Run, RunNode
 from collector.runs.run_file import write_run
 from tests.cli.recordings.conftest import Run as RunCasstat
@@ -120,7 +120,7 @@ def test_a_missing_bucket_is_one_clear_message(run: RunCasstat, bucket: str, wor
 def test_an_unreachable_server_is_one_clear_message(
     run: RunCasstat, rec: Path, bucket: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("collector.recording.objects.object_store.CONNECT_S", 1)
+    monkeypatch.setattr("collector.recording.object_store.CONNECT_S", 1)
     code, _, errors = run("upload", "rec", f"{bucket}/x?endpoint=http://127.0.0.1:9")
     assert code == 1
     assert is_clean(errors)

@@ -18,7 +18,7 @@ from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import Tick
 from collector.printable import MAX_LINE_CHARS
 from collector.recording.header import Header
-from collector.recording.tick_order import Integrity
+from collector.recording.reader import Integrity
 from collector.runs.run import Run, RunCommand
 from collector.runs.run_file import write_run
 from exporters.charts.merged_run import footer, node_rows

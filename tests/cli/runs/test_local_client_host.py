@@ -13,9 +13,9 @@ from cli.runs.command.time_limit import TimeLimit
 from collector.merge.sessions import sessions
 from collector.node.host import busy_processes
 from collector.node.host.busy_threads import THREAD_CPU_TIME
-from collector.recording.read_limits import MAX_SERIES, SeriesLimit
+from collector.recording.header import MAX_SERIES, SeriesLimit
 from collector.recording.reader import Entry
-from collector.recording.trim_extent import extent_of
+from collector.recording.trimming import extent_of
 from collector.recording.writer import files_of
 from tests.collector.fakes import file_size_limit
 from tests.output_copy import OutputCopy

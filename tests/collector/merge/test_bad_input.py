@@ -17,9 +17,7 @@ from collector.model import histogram
 from collector.model.histogram import Buckets
 from collector.model.metric import Kind, Metric
 from collector.model.snapshot import Snapshot
-from collector.recording.footer import last_footer
-from collector.recording.frames import MAGIC
-from collector.recording.record_lines import sealed
+from collector.recording.frames import MAGIC, last_footer, sealed
 from tests.collector.merge.malformed_records import HEADS, NONSENSE, changed
 from tests.collector.merge.recorded_nodes import (
     BEGIN_S,

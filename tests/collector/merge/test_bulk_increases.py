@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.merge.columnar.decode import decode_increases
-from collector.recording import delta_codec
-from collector.recording.validation import CodingError
+from collector.recording import codec
+from collector.recording.codec import CodingError
 
 INCREASES = st.lists(st.integers(0, 30) | st.integers(-(10**18) + 1, 10**18 - 1), max_size=20)
 TEXT = st.text("az019,-,A é", max_size=6)
@@ -14,7 +14,7 @@ TEXT = st.text("az019,-,A é", max_size=6)
 def one_by_one(texts: list[str]) -> list[list[int]] | None:
     """Return the increases in each text; None if one is malformed."""
     try:
-        return [delta_codec.decode(text) for text in texts]
+        return [codec.decode(text) for text in texts]
     except ValueError:
         return None
 
@@ -31,7 +31,7 @@ def at_once(texts: list[str]) -> list[list[int]] | None:
 
 @given(st.lists(INCREASES, max_size=8))
 def test_increases_are_those_of_each_text(lists: list[list[int]]) -> None:
-    texts = [delta_codec.encode(increases)[1] for increases in lists]
+    texts = [codec.encode(increases)[1] for increases in lists]
     assert at_once(texts) == one_by_one(texts)
 
 

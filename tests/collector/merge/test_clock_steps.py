@@ -16,7 +16,7 @@ from collector.merge.reference_merge import reference_merge
 from collector.merge.sessions import sessions
 from collector.model.sample import Rate
 from collector.model.snapshot import Scrape
-from collector.recording.read_limits import SeriesLimit
+from collector.recording.header import SeriesLimit
 from collector.recording.reader import Entry
 from tests.collector.merge.recorded_nodes import BEGIN_S, READS, busy, record, timed
 

@@ -27,7 +27,7 @@ from collector.model.snapshot import Event, Scrape, Snapshot, Tick, with_rounded
 from collector.node.catalogue import CATALOGUE
 from collector.recording import writer
 from collector.recording.header import Header
-from collector.recording.tick_order import Integrity
+from collector.recording.reader import Integrity
 from collector.recording.writer import Journal, Limits
 from tests.collector.merge.recorded_nodes import assert_same_values
 from tests.examples import examples

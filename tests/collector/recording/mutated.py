@@ -14,12 +14,9 @@ from collector.merge.reference_merge import reference_merge
 from collector.merge.sessions import sessions
 from collector.model.sample import Rate
 from collector.model.snapshot import Snapshot
-from collector.recording.footer import Footer
-from collector.recording.frames import MAGIC, Damage
-from collector.recording.reader import Entry, read
-from collector.recording.segments import journal_files
-from collector.recording.summary import info
-from collector.recording.tick_order import Integrity, TickOrder
+from collector.recording.files import info, journal_files
+from collector.recording.frames import MAGIC, Damage, Footer
+from collector.recording.reader import Entry, Integrity, TickOrder, read
 from collector.recording.writer import SUFFIX, files_of
 
 READS = ("cassandra_client_requests_total", "Read")

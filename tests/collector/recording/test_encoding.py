@@ -8,10 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.model.snapshot import Snapshot, with_rounded_times
-from collector.recording.decoding import decoded
-from collector.recording.encoding import DeltaState, encoded
-from collector.recording.record_lines import LineError, checked, parsed, sealed
-from collector.recording.validation import CodingError
+from collector.recording.codec import CodingError, DeltaState, decoded, encoded
+from collector.recording.frames import LineError, checked, parsed, sealed
 from tests.collector.recording.recorded import SNAPSHOTS
 
 LISTS = st.lists(SNAPSHOTS, min_size=1, max_size=6)

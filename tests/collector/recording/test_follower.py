@@ -10,10 +10,8 @@ from hypothesis import strategies as st
 from collector.model.metric import Kind, Metric
 from collector.model.snapshot import Scrape, Snapshot, Tick
 from collector.recording import writer
-from collector.recording.follower import JournalFollower, Removed
 from collector.recording.header import Header
-from collector.recording.reader import Entry
-from collector.recording.tick_order import LostTicks
+from collector.recording.reader import Entry, JournalFollower, LostTicks, Removed
 from collector.recording.writer import Journal, Limits, Position, files_of
 from tests.examples import examples
 

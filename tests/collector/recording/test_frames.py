@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 import zstandard
 
-from collector.recording.frames import MAGIC, RETRY_BYTES, RETRY_BYTES_PER_BYTE, Damage, Frames
-from collector.recording.record_lines import sealed
+from collector.recording.frames import MAGIC, RETRY_BYTES, RETRY_BYTES_PER_BYTE, Damage, Frames, sealed
 
 HEADER = MAGIC + b"\x00\x58"
 RAW, RLE = 0, 1

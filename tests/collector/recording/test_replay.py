@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from collector.model.metric import Series
 from collector.model.snapshot import Scrape, Snapshot, Tick
 from collector.recording.header import Header
-from collector.recording.reader import Entry
-from collector.recording.replay import at_interval
+from collector.recording.reader import Entry, at_interval
 from tests.collector.recording.recorded import SNAPSHOTS
 
 HEAD = Header("1", 1.0)

@@ -6,12 +6,10 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from collector.recording.footer import last_footer
-from collector.recording.frames import MAGIC
+from collector.recording.files import Summary, info, is_being_written
+from collector.recording.frames import MAGIC, last_footer
 from collector.recording.header import Header
-from collector.recording.segments import is_being_written
-from collector.recording.summary import Summary, info
-from collector.recording.tick_order import Integrity
+from collector.recording.reader import Integrity
 from collector.recording.writer import Journal, Limits, files_of
 from tests.collector.merge.recorded_nodes import busy, merge_both, reads_of, record
 

@@ -16,16 +16,11 @@ from hypothesis import strategies as st
 
 from collector.model.metric import Kind, Metric
 from collector.model.snapshot import Scrape, Snapshot, Tick
-from collector.recording import frame_range, look_back, writer
-from collector.recording.footer import last_footer
-from collector.recording.frames import MAGIC, Damage
-from collector.recording.header import Header
-from collector.recording.look_back import SLOWEST_S, look_back_s
-from collector.recording.reader import Entry, entries, read, read_lines
-from collector.recording.record_lines import sealed
-from collector.recording.tick_order import Integrity, TickOrder
-from collector.recording.trim_extent import Extent, TickSpan, extent_of
-from collector.recording.trimming import trimmed
+from collector.recording import header, trimming, writer
+from collector.recording.frames import MAGIC, Damage, last_footer, sealed
+from collector.recording.header import SLOWEST_S, Header, look_back_s
+from collector.recording.reader import Entry, Integrity, TickOrder, entries, read, read_lines
+from collector.recording.trimming import Extent, TickSpan, extent_of, trimmed
 from collector.recording.writer import Journal, Limits
 from tests.examples import examples
 
@@ -36,7 +31,7 @@ HEAD = Header("1.0", 1.0, "one", sources=("node",), metrics=(Metric("a_total", K
 @pytest.fixture(autouse=True)
 def _short_frames(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer, "FULL_EVERY", 3)
-    monkeypatch.setattr(frame_range, "FULL_EVERY", 3)
+    monkeypatch.setattr(trimming, "FULL_EVERY", 3)
 
 
 def recorded(folder: Path, times_s: list[float]) -> Path:
@@ -62,7 +57,7 @@ def cut(file: Path, from_s: float, to_s: float, *, growing: bool = False, is_las
 def part_of(file: Path, from_s: float, to_s: float) -> Path:
     """Write the frames of the file that may have ticks in a time range to a new file, and return its path."""
     with file.open("rb") as whole:
-        first, last = frame_range.frame_range(
+        first, last = trimming.frame_range(
             whole.fileno(), file.stat().st_size, BEGIN_S + from_s - look_back_s(HEAD.interval_s), BEGIN_S + to_s
         )
         whole.seek(first)
@@ -135,7 +130,7 @@ def test_the_frames_that_may_have_ticks_of_a_range_are_sufficient(
     length_s: float,
 ) -> None:
     # In a real journal, a frame spans more time than is kept before a range.
-    monkeypatch.setattr(look_back, "SLOWEST_S", 0.0)
+    monkeypatch.setattr(header, "SLOWEST_S", 0.0)
     times_s = [100_000 + time_s for time_s in accumulate([0.0, *chain.from_iterable(frames)])]
     file = recorded(tmp_path_factory.mktemp("node"), times_s)
     for time_s in times_s:

@@ -15,8 +15,7 @@ from collector.model import sample_json
 from collector.model.sample import Sample
 from collector.model.sample_json import decoded
 from collector.model.snapshot import Snapshot, Tick
-from collector.recording.format_version import FULL_EVERY
-from collector.recording.header import Header
+from collector.recording.header import FULL_EVERY, Header
 from collector.recording.writer import Journal, Limits, files_of
 from exporters.api.agent_api import TooManyChangesError
 from exporters.api.app import build, endpoints

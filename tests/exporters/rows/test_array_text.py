@@ -19,7 +19,7 @@ from collector.model.snapshot import Event
 from collector.node.catalogue import CATALOGUE
 from collector.node.metrics.separate_writes import SEPARATE_WRITES
 from collector.recording.header import Header
-from collector.recording.tick_order import Integrity
+from collector.recording.reader import Integrity
 from exporters.rows.array_text import MAX_NUMBER, array_text, number_texts, rounded_numbers
 from exporters.rows.cells import rounded
 from exporters.rows.column_arrays import NoArrayError

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from collector.merge.aggregation import Placement
 from collector.model.identity import Identity
 from collector.recording import writer
-from collector.recording.follower import JournalFollower
+from collector.recording.reader import JournalFollower
 from collector.recording.writer import Limits, Position, files_of
 from exporters.recent_ticks import RecentTicks
 from exporters.sinks.shipping import delivery

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from collector.recording.objects import object_store
-from collector.recording.objects.object_store import ObjectMissingError, ObjectStore, ObjectStoreError
-from collector.recording.objects.recording_download import download_recordings
+from collector.recording import object_store
+from collector.recording.object_store import ObjectMissingError, ObjectStore, ObjectStoreError
+from collector.recording.recording_download import download_recordings
 
 CONTENT = bytes(range(250)) * 14
 CHUNK = 1000
@@ -87,7 +87,7 @@ def test_a_download_streams(store: ObjectStore, tmp_path: Path, monkeypatch: pyt
     file = "n1/20261118T110640.jsonl.zst"
     store.write(f"{file}/000000000000-1795000000000.zst", CONTENT)
     store.write(f"{file}/000000002300-1795000300000.zst", CONTENT[2300:])
-    monkeypatch.setattr("collector.recording.objects.recording_download.last_footer", lambda _: True)
+    monkeypatch.setattr("collector.recording.recording_download.last_footer", lambda _: True)
     download_recordings(store, store.objects(), tmp_path / "copy")
     assert (tmp_path / "copy/n1/notes.txt").read_bytes() == CONTENT
     assert (tmp_path / "copy" / file).read_bytes() == CONTENT

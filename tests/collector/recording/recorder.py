@@ -7,7 +7,7 @@ from pathlib import Path
 from collector.model.metric import Kind, Metric
 from collector.model.snapshot import Scrape, Snapshot, Tick
 from collector.recording.header import Header
-from collector.recording.objects.object_store import ObjectStore, ObjectStoreError
+from collector.recording.object_store import ObjectStore, ObjectStoreError
 from collector.recording.writer import Journal, Limits
 
 BEGIN_S = 1_795_000_000.0

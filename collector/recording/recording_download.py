@@ -7,13 +7,11 @@ from math import inf
 from pathlib import Path, PurePosixPath
 
 from collector.printable import one_line
-from collector.recording.footer import last_footer
-from collector.recording.objects.journal_upload import PART_S
-from collector.recording.objects.object_store import ObjectStore, ObjectStoreError, StoredObject
-from collector.recording.objects.part_keys import Part, parts_of
-from collector.recording.trim_extent import extent_of
-from collector.recording.trimming import trimmed
-from collector.recording.validation import MALFORMED
+from collector.recording.codec import MALFORMED
+from collector.recording.frames import last_footer
+from collector.recording.journal_upload import PART_S
+from collector.recording.object_store import ObjectStore, ObjectStoreError, Part, StoredObject, parts_of
+from collector.recording.trimming import extent_of, trimmed
 
 MAX_PARALLEL = 8
 # Parts this much before and after a time range are read as well: the first rates need earlier ticks, the clock may

@@ -16,14 +16,11 @@ from pathlib import Path
 
 from collector.atomic_file import replace_file
 from collector.printable import count_text, local_time
-from collector.recording.footer import last_footer
-from collector.recording.frame_range import FIRST_BLOCK_BYTES, frame_starts
-from collector.recording.frames import MAGIC, Frames
+from collector.recording.codec import MALFORMED, MAX_TIME_S, tick_of
+from collector.recording.frames import MAGIC, Frames, last_footer, parsed
 from collector.recording.header import header_of
-from collector.recording.objects.object_store import ObjectStore, ObjectStoreError
-from collector.recording.objects.part_keys import part_key, parts_of
-from collector.recording.record_lines import parsed
-from collector.recording.validation import MALFORMED, MAX_TIME_S, tick_of
+from collector.recording.object_store import ObjectStore, ObjectStoreError, part_key, parts_of
+from collector.recording.trimming import FIRST_BLOCK_BYTES, frame_starts
 from collector.recording.writer import BEGUN, files_of, sort_key
 
 # A part ends before the first frame that begins this long after it, or that makes it this large. With ticks a second

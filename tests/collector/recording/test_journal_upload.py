@@ -13,13 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collector.printable import local_time
-from collector.recording.format_version import FULL_EVERY
-from collector.recording.objects.journal_upload import JournalUpload, lost_ticks
-from collector.recording.objects.object_store import ObjectStoreError, StoredObject
-from collector.recording.objects.part_keys import parts_of
-from collector.recording.objects.recording_download import download_recordings
+from collector.recording.header import FULL_EVERY
+from collector.recording.journal_upload import JournalUpload, lost_ticks
+from collector.recording.object_store import ObjectStoreError, StoredObject, parts_of
+from collector.recording.recording_download import download_recordings
 from collector.recording.writer import files_of
-from tests.collector.recording.objects.recorder import BEGIN_S, HEAD, CountingStore, Recorder
+from tests.collector.recording.recorder import BEGIN_S, HEAD, CountingStore, Recorder
 from tests.examples import examples
 
 ALL = 10_000

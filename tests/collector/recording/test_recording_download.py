@@ -5,15 +5,14 @@ from pathlib import Path
 import pytest
 
 from collector.model.snapshot import Snapshot
-from collector.recording.format_version import FULL_EVERY
-from collector.recording.objects.journal_upload import JournalUpload
-from collector.recording.objects.object_store import ObjectStoreError, StoredObject
-from collector.recording.objects.part_keys import part_key, parts_of
-from collector.recording.objects.recording_download import MARGIN_S, download_recordings, recorded_times
+from collector.recording.files import info
+from collector.recording.header import FULL_EVERY
+from collector.recording.journal_upload import JournalUpload
+from collector.recording.object_store import ObjectStoreError, StoredObject, part_key, parts_of
 from collector.recording.reader import entries, read
-from collector.recording.summary import info
+from collector.recording.recording_download import MARGIN_S, download_recordings, recorded_times
 from collector.recording.writer import files_of
-from tests.collector.recording.objects.recorder import BEGIN_S, CountingStore, Recorder
+from tests.collector.recording.recorder import BEGIN_S, CountingStore, Recorder
 
 HOURS = 6
 

@@ -1,18 +1,97 @@
-"""A summary of a journal: counts, time range and damage."""
+"""The files of a recording: their order, a summary of their content, and whether a recorder is writing to them."""
 
-from collections.abc import Iterable
+import fcntl
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from enum import Enum
+from errno import EINVAL
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from collector.model.metric import Series
-from collector.recording.frames import Damage
-from collector.recording.read_limits import MAX_SERIES, SeriesLimit
-from collector.recording.reader import Entry, read
-from collector.recording.segments import LockState, is_being_written, journal_files, lock_state
-from collector.recording.tick_order import Finding, Integrity, TickOrder
-from collector.recording.writer import SUFFIX, files_of
+from collector.node.metrics.tables import KEYSPACE_OPERATIONS, REMAINDERS
+from collector.recording.codec import MALFORMED, texts_of
+from collector.recording.frames import Damage, LineError, last_footer, parsed
+from collector.recording.header import MAX_SERIES, FileStart, SeriesLimit, file_start_of
+from collector.recording.reader import Entry, Finding, Integrity, TickOrder, read, read_lines
+from collector.recording.writer import LOCK, SUFFIX, files_of, sort_key
+
+TABLE_OPERATIONS = REMAINDERS[KEYSPACE_OPERATIONS]
+
+
+def journal_files(path: Path) -> Iterator[Path]:
+    """Yield the files of a journal, oldest first: a single file, or the files of a directory and its subdirectories.
+
+    Raises OSError, including for a pipe or a device, because reading from one might never end.
+    """
+    if path.is_dir():
+        folders = sorted(child for child in path.iterdir() if child.is_dir())
+        yield from in_creation_order(files_of(path))
+        for folder in folders:
+            yield from journal_files(folder)
+    elif path.exists() and not path.is_file():
+        raise OSError(EINVAL, "neither a file nor a directory", str(path))
+    else:
+        yield path
+
+
+def in_creation_order(files: Iterable[Path]) -> list[Path]:
+    """Return a directory's files in order of creation, even if they have been renamed.
+
+    Of several copies of a file, complete ones come first, and larger ones before smaller ones. Raises OSError.
+    """
+    files = list(files)
+    return sorted(files, key=_written) if len(files) > 1 else files
+
+
+def _written(path: Path) -> tuple[tuple[str, int, str], int, bool, int, str]:
+    start = _start(path)
+    name = start.file if start else path.name
+    is_cut = start is not None and last_footer(path) is None
+    return sort_key(Path(name)), start.first if start else 0, is_cut, -path.stat().st_size, path.name
+
+
+def _start(path: Path) -> FileStart | None:
+    """Return the file's identity from its first readable full record; None in format 1 or if no such record exists."""
+    for line in read_lines(path):
+        if not isinstance(line, Damage) and line.startswith(b'{"head"'):
+            try:
+                return file_start_of(parsed(line)["head"])
+            except (LineError, ValueError, TypeError, AttributeError):
+                continue
+    return None
+
+
+class LockState(Enum):
+    """Whether a recorder holds a directory's lock; UNKNOWN if there is no permission to open the lock file."""
+
+    FREE = "free"
+    HELD = "held"
+    UNKNOWN = "unknown"
+
+
+def lock_state(folder: Path) -> LockState:
+    try:
+        lock = os.open(folder / LOCK, os.O_RDONLY | os.O_CLOEXEC)
+    except PermissionError:
+        return LockState.UNKNOWN
+    except OSError:
+        return LockState.FREE
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return LockState.HELD
+    finally:
+        os.close(lock)
+    return LockState.FREE
+
+
+def is_being_written(folder: Path) -> bool:
+    """Return whether a recorder holds the directory's lock; False if there is no permission to open the lock file."""
+    return lock_state(folder) is LockState.HELD
 
 
 @dataclass
@@ -150,3 +229,37 @@ def size_of(folder: Path) -> int | None:
         with suppress(FileNotFoundError):
             total += file.stat().st_size
     return total
+
+
+def recorded_tables(files: Iterable[Path], limit: SeriesLimit) -> Iterator[tuple[str, str]]:
+    """Yield (keyspace, "") for each keyspace and (keyspace, table) for each table with recorded operations.
+
+    The same pair may be yielded several times. Only records with new series are parsed, and damage is skipped. Raises
+    OSError, TooManySeriesError.
+    """
+    for file in files:
+        for line in read_lines(file):
+            if not isinstance(line, Damage) and b'"s":' in line:
+                yield from _tables_of(_content(line), limit)
+
+
+def _content(line: bytes) -> Mapping[str, Any]:
+    try:
+        return parsed(line)
+    except MALFORMED:
+        return {}
+
+
+def _tables_of(content: Mapping[str, Any], limit: SeriesLimit) -> list[tuple[str, str]]:
+    try:
+        series = [texts_of(names) for names in content.get("s", ())]
+    except MALFORMED:
+        return []
+    limit.take(series)
+    tables: list[tuple[str, str]] = []
+    for _, name, *labels in (names for names in series if len(names) > 2):
+        if name == KEYSPACE_OPERATIONS:
+            tables.append((labels[0], ""))
+        elif name == TABLE_OPERATIONS and len(labels) > 1:
+            tables += [(labels[0], ""), (labels[0], labels[1])]
+    return tables

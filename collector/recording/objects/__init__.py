@@ -1,1 +1,0 @@
-"""Recordings in object storage: the upload of journal parts, and their download."""
