@@ -16,8 +16,7 @@ from prometheus_client import CollectorRegistry
 from acceptance.store_measurement import STORES, Measured, SimulatedLoad
 from benchmarks.simulated_recordings import record, snapshots
 from collector.recording.writer import Limits
-from collector.simulation.lifecycle import CALM
-from collector.simulation.simulated_cluster import simulated_cluster
+from collector.simulation.simulated_cluster import CALM, simulated_cluster
 from exporters.metrics_page.agent_health import AgentHealth, JournalHealth
 from exporters.metrics_page.page import Page
 from exporters.metrics_page.rendering import Options

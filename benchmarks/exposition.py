@@ -13,8 +13,7 @@ from benchmarks import simulated_recordings
 from benchmarks.figures import Figure
 from collector.model.identity import Identity
 from collector.model.snapshot import Snapshot
-from collector.simulation.lifecycle import CALM
-from collector.simulation.simulated_cluster import simulated_cluster
+from collector.simulation.simulated_cluster import CALM, simulated_cluster
 from exporters.metrics_page.agent_health import AgentHealth
 from exporters.metrics_page.page import Page
 from exporters.metrics_page.rendering import Options

@@ -16,8 +16,7 @@ from collector.model.identity import Identity
 from collector.node.sampling.sample_stream import SampleStream
 from collector.recording.files import journal_files
 from collector.recording.reader import Entry, entries, read
-from collector.simulation.lifecycle import CALM
-from collector.simulation.simulated_cluster import simulated_cluster
+from collector.simulation.simulated_cluster import CALM, simulated_cluster
 from exporters.sinks.parts.points import rows
 from exporters.sinks.parts.registry import sink_of
 from exporters.sinks.shipping.delivery import MAX_POINTS, TIMEOUT_S

@@ -14,9 +14,7 @@ from collector.model.snapshot import Tick
 from collector.node.catalogue import CATALOGUE
 from collector.node.sampling.sample_stream import SampleStream
 from collector.node.sampling.source_names import JOLOKIA_SOURCE
-from collector.simulation.lifecycle import CALM
-from collector.simulation.simulated_cluster import simulated_cluster
-from collector.simulation.simulated_node import SimulatedNode
+from collector.simulation.simulated_cluster import CALM, SimulatedNode, simulated_cluster
 from exporters.series_selector import SeriesSelection, parse
 
 PORT = 17199

@@ -9,9 +9,7 @@ from pathlib import Path
 
 from collector.model.snapshot import Snapshot, Tick
 from collector.recording.writer import Journal, Limits
-from collector.simulation.lifecycle import CALM
-from collector.simulation.simulated_cluster import header_of, simulated_node
-from collector.simulation.simulated_node import SimulatedNode
+from collector.simulation.simulated_cluster import CALM, SimulatedNode, header_of, simulated_node
 
 BEGIN_TIME_S = 1_700_000_000.0
 # With one table, a tick has about as many values as one of a real node that records only the columns of the line.

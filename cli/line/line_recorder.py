@@ -10,7 +10,7 @@ from pathlib import Path
 from cli.errors import CasstatError
 from collector.model.snapshot import Snapshot
 from collector.node.catalogue import CATALOGUE
-from collector.node.host import clock_synchronisation
+from collector.node.host import timekeeping
 from collector.node.host.host_source import identity_of
 from collector.node.sampling.node_sampler import NodeSampler
 from collector.node.selection import Selection
@@ -73,7 +73,7 @@ def recorded(snapshots: Iterable[Snapshot], journal: Journal) -> Iterator[Snapsh
 
 def _clock_error_s() -> float | None:
     try:
-        state = clock_synchronisation.read()
+        state = timekeeping.clock_state()
     except (OSError, AttributeError):
         return None
     return state.max_error_s if state.synchronised else None

@@ -19,8 +19,14 @@ from cli.parameters.jolokia_options import JolokiaSettings
 from collector.http.deadline_connection import CheckPeer
 from collector.model.snapshot import SourceError
 from collector.node.host.cassandra_processes import DEFAULT_URL, LocalNode, local_nodes, trusted_nodes
-from collector.node.host.listeners import listener_problem, listening_users, user_names
-from collector.node.host.trust import UnknownUserError, files_problem, trusted_users
+from collector.node.host.trust import (
+    UnknownUserError,
+    files_problem,
+    listener_problem,
+    listening_users,
+    trusted_users,
+    user_names,
+)
 from collector.node.nodetool.runner import Connection, Nodetool, NodetoolStartError
 
 JMX_HOST, JMX_PORT = "127.0.0.1", 7199

@@ -11,7 +11,7 @@ from collector.model.snapshot import Snapshot, Tick
 from collector.recording.header import Header
 from collector.recording.reader import Entry
 from collector.recording.writer import Position
-from collector.simulation.simulated_node import SimulatedNode
+from collector.simulation.simulated_cluster import SimulatedNode
 
 # The number of snapshots in memory; sinks that are not behind need only the newest.
 KEPT = 2

@@ -3,14 +3,18 @@
 They are derived from the catalogue, so that a new metric is simulated as soon as it exists.
 """
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
-from itertools import product
+from itertools import accumulate, product
+from math import log
+from operator import add
+from random import Random
 from zlib import crc32
 
-from collector.model.histogram import COUNTS_WITH_ZERO
+from collector.model.histogram import COUNTS_WITH_ZERO, upper_bounds_of
 from collector.model.identity import IDENTITY_LABELS
 from collector.model.mbean import MBean
 from collector.model.metric import Kind, Metric, ScrapeInterval, Series
@@ -19,8 +23,6 @@ from collector.node.host.cpu import MODES
 from collector.node.metrics.decaying_percentiles import DECAYED
 from collector.node.sampling.source_names import JOLOKIA_SOURCE
 from collector.node.selection import slowest_interval
-from collector.simulation import latency_cycle
-from collector.simulation.latency_cycle import COUNT_BUCKETS, TIMER_BUCKETS, Cycle
 from collector.simulation.value_rules import (
     CONSTANTS,
     DISK,
@@ -37,6 +39,9 @@ from collector.simulation.value_rules import (
     gauge_rule,
 )
 
+CYCLE = 1024
+TIMER_BUCKETS, COUNT_BUCKETS = 128, 165
+US_PER_S = 1_000_000
 KEYSPACE = "shop"
 # Reads and writes of the local tables per client request.
 REPLICAS = 2.0
@@ -87,6 +92,63 @@ _OF_CLIENTS = frozenset(f"cassandra_client_request{suffix}" for suffix in _SUFFI
 _COORDINATED = frozenset(f"cassandra_table_coordinated{suffix}" for suffix in ("_total", "_duration_seconds"))
 _OF_TABLES = frozenset(f"cassandra_table_operation{suffix}" for suffix in _SUFFIXES)
 _OF_KEYSPACES = frozenset(f"cassandra_keyspace_operation{suffix}" for suffix in _SUFFIXES)
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """The cycle of values of one histogram.
+
+    first      the index of the first bucket that is ever filled.
+    length     the number of buckets of the whole histogram.
+    counts     for each number of values, from 0 to CYCLE, the counts of the buckets from `first` on.
+    totals_us  for each number of values, their sum; microseconds for times, else the unit of the values.
+    """
+
+    first: int
+    length: int
+    counts: tuple[tuple[int, ...], ...]
+    totals_us: tuple[int, ...]
+
+    def total_us(self, number: int) -> int:
+        """Return the sum of the first `number` values."""
+        cycles, rest = divmod(number, CYCLE)
+        return cycles * self.totals_us[-1] + self.totals_us[rest]
+
+    def buckets(self, number: int) -> tuple[int, ...]:
+        """Return the bucket counts of the first `number` values."""
+        cycles, rest = divmod(number, CYCLE)
+        filled = [cycles * whole + part for whole, part in zip(self.counts[-1], self.counts[rest], strict=True)]
+        return (*(0,) * self.first, *filled, *(0,) * (self.length - self.first - len(filled)))
+
+
+def times(seed: str, median_s: float, sigma: float) -> Cycle:
+    """Return a cycle of log-normally distributed times, in the bucket layout of Cassandra 4.1 and later."""
+    return _cycle(seed, "seconds", TIMER_BUCKETS, median_s, sigma, US_PER_S)
+
+
+def numbers(seed: str, median: float, sigma: float, length: int = COUNT_BUCKETS) -> Cycle:
+    """Return a cycle of log-normally distributed numbers, such as SSTables per read."""
+    return _cycle(seed, "1", length, median, sigma, 1)
+
+
+def plus(first: Sequence[int], second: Sequence[int]) -> tuple[int, ...]:
+    """Return the bucket counts of the values of two histograms with the same layout."""
+    return tuple(map(add, first, second))
+
+
+@lru_cache(maxsize=64)
+def _cycle(seed: str, unit: str, length: int, median: float, sigma: float, scale: int) -> Cycle:
+    generator = Random(seed)  # noqa: S311 - not for secrets
+    upper_bounds = upper_bounds_of(unit, length)
+    values = [generator.lognormvariate(log(median), sigma) for _ in range(CYCLE)]
+    indices = [min(bisect_left(upper_bounds, value), length - 2) for value in values]
+    first = min(indices)
+    counts = [[0] * (max(indices) - first + 1)]
+    for index in indices:
+        counts.append(counts[-1].copy())
+        counts[-1][index - first] += 1
+    totals = accumulate((round(value * scale) for value in values), initial=0)
+    return Cycle(first, length, tuple(map(tuple, counts)), tuple(totals))
 
 
 @dataclass(frozen=True)
@@ -200,9 +262,9 @@ def _histogram_rule(metric: Metric, weight: float) -> Rule:
         return constant((0,) * length)
     operation, median, sigma, length = _OTHER_HISTOGRAMS[metric.name]
     if metric.unit == "seconds":
-        cycle = latency_cycle.times(metric.name, median, sigma)
+        cycle = times(metric.name, median, sigma)
     else:
-        cycle = latency_cycle.numbers(metric.name, median, sigma, length)
+        cycle = numbers(metric.name, median, sigma, length)
     return lambda now: cycle.buckets(int(now.fast[operation] * weight))
 
 
@@ -212,7 +274,7 @@ def _operation_rule(
     """Return the rule for the number, the total time (in microseconds) or the durations of operations."""
     if operation not in durations:
         return constant((0,) * TIMER_BUCKETS if metric.kind is Kind.HISTOGRAM else 0)
-    fast, slow = (latency_cycle.times(f"{operation} {speed}", *speed) for speed in durations[operation])
+    fast, slow = (times(f"{operation} {speed}", *speed) for speed in durations[operation])
     if metric.kind is Kind.HISTOGRAM:
         return _durations_rule(operation, weight, fast, slow)
     if metric.unit == "seconds":
@@ -223,7 +285,7 @@ def _operation_rule(
 
 
 def _durations_rule(operation: str, weight: float, fast: Cycle, slow: Cycle) -> Rule:
-    return lambda now: latency_cycle.plus(
+    return lambda now: plus(
         fast.buckets(int(now.fast[operation] * weight)), slow.buckets(int(now.slow[operation] * weight))
     )
 
@@ -233,7 +295,7 @@ def _sum_rule(rules: Sequence[Rule]) -> Rule:
         values = [rule(now) for rule in rules]
         histograms = [value for value in values if isinstance(value, tuple)]
         if histograms:
-            return reduce(latency_cycle.plus, histograms)
+            return reduce(plus, histograms)
         return sum(value for value in values if isinstance(value, int))
 
     return total

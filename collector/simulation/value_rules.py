@@ -5,14 +5,144 @@ A metric without a row is 0, or "simulated" if it is a text.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import cos, pi, sin, tau
+from random import Random
 from zlib import crc32
 
 from collector.model.metric import Value
 
+DAY_S = 86400.0
+# Busiest hour of the day (UTC).
+PEAK_S = 15 * 3600.0
+# Periods and amplitudes of the waves besides the daily one. No period is a multiple of another one, so that the load
+# looks random.
+_WAVES = ((1741.0, 0.15), (307.0, 0.12), (47.3, 0.1), (7.7, 0.1))
+DAILY_SHARE = 0.4
 MIB, GIB = 1 << 20, 1 << 30
 DISK, INTERFACE, MOUNT = "nvme0n1", "eth0", "/var/lib/cassandra"
 PROCESSORS = 8
 HEAP_BYTES = 16 * GIB
+# Shares of CPU time at the average load; the rest is idle.
+MODES = {"user": 0.24, "system": 0.07, "iowait": 0.03, "softirq": 0.02}
+TICKS_PER_S = 100
+# Whole numbers: the value at the average load, and its relative change when the load doubles.
+GAUGES: Mapping[str, tuple[float, float]] = {
+    "cassandra_cache_bytes": (90 * MIB, 0.05),
+    "cassandra_cache_capacity_bytes": (100 * MIB, 0.0),
+    "cassandra_cache_entries": (800_000, 0.05),
+    "cassandra_buffer_pool_bytes": (64 * MIB, 0.2),
+    "cassandra_native_connections": (130, 0.1),
+    "cassandra_commitlog_pending": (1, 3.0),
+    "cassandra_commitlog_bytes": (900 * MIB, 0.3),
+    "cassandra_compaction_pending": (7, 2.5),
+    "cassandra_compaction_pending_by_table": (1, 2.5),
+    "cassandra_jvm_heap_max_bytes": (HEAP_BYTES, 0.0),
+    "cassandra_jvm_nonheap_used_bytes": (190 * MIB, 0.01),
+    "cassandra_jvm_gc_last_seconds": (22, 0.5),
+    "cassandra_jvm_threads": (160, 0.05),
+    "cassandra_jvm_open_files": (1400, 0.05),
+    "cassandra_jvm_max_files": (1_048_576, 0.0),
+    "cassandra_pool_active": (3, 1.5),
+    "cassandra_pool_pending": (1, 3.0),
+    "cassandra_pool_oldest_task_seconds": (400_000, 2.0),
+    "cassandra_native_transport_running": (1, 0.0),
+    "cassandra_load_bytes": (400 * GIB, 0.02),
+    "cassandra_table_live_sstables": (24, 0.3),
+    "cassandra_table_pending_compactions": (1, 2.0),
+    "cassandra_table_live_disk_bytes": (38 * GIB, 0.02),
+    "cassandra_table_total_disk_bytes": (39 * GIB, 0.02),
+    "cassandra_table_memtable_bytes": (70 * MIB, 0.8),
+    "cassandra_table_max_partition_bytes": (3 * MIB, 0.0),
+    "cassandra_table_mean_partition_bytes": (2200, 0.0),
+    "node_procs_running": (4, 1.5),
+    "node_disk_io_now": (2, 2.0),
+    "node_memory_MemTotal_bytes": (64 << 20, 0.0),
+    "node_memory_MemFree_bytes": (1 << 20, 0.1),
+    "node_memory_MemAvailable_bytes": (38 << 20, 0.02),
+    "node_memory_Buffers_bytes": (300 << 10, 0.05),
+    "node_memory_Cached_bytes": (36 << 20, 0.02),
+    "node_memory_Dirty_bytes": (60 << 10, 0.9),
+    "node_memory_Writeback_bytes": (1 << 10, 2.0),
+    "casstat_process_threads": (190, 0.05),
+    "casstat_process_resident_bytes": (22 * GIB // 4096, 0.005),
+    "casstat_process_open_files": (1400, 0.05),
+    "casstat_cgroup_memory_limit_bytes": (60 * GIB, 0.0),
+    "casstat_cgroup_memory_bytes": (56 * GIB, 0.02),
+    "casstat_cgroup_cpu_limit": (PROCESSORS, 0.0),
+    "node_filesystem_size_bytes": (1800 * GIB, 0.0),
+    "node_filesystem_free_bytes": (1300 * GIB, 0.01),
+    "node_filesystem_avail_bytes": (1200 * GIB, 0.01),
+    "casstat_clock_synchronised": (1, 0.0),
+}
+# Values that are not whole numbers.
+CONSTANTS: Mapping[str, Value] = {
+    "cassandra_table_compression_ratio": 0.41,
+    "cassandra_table_bloom_filter_false_ratio": 0.0008,
+    "cassandra_table_repaired_ratio": 91.5,
+    "casstat_clock_error_seconds": 0.0021,
+    "cassandra_schema_version": "2207c2a9-f598-3971-986b-2926e09e239d",
+    "cassandra_release_version": "5.0.6",
+    "cassandra_operation_mode": "NORMAL",
+    "casstat_process_allowed_cpus": f"0-{PROCESSORS - 1}",
+}
+# The values of these labels determine a factor; other series of the same metric have the factor in OTHERWISE.
+LABEL_FACTORS: Mapping[str, float] = {
+    "KeyCache": 1.0,
+    "ChunkCache": 3.0,
+    "RowCache": 0.0,
+    "CounterCache": 0.0,
+    "G1 Young Generation": 1.0,
+    "G1 Concurrent GC": 0.05,
+    "READ_REQ": 1.0,
+    "MUTATION_REQ": 0.5,
+    "Read": 1.0,
+    "Write": 1.0,
+    "ReadStage": 1.0,
+    "MutationStage": 1.0,
+    "RequestResponseStage": 2.0,
+    "Native-Transport-Requests": 2.0,
+    "CompactionExecutor": 0.3,
+    "MemtableFlushWriter": 0.01,
+}
+OTHERWISE: Mapping[str, float] = {"operation": 0.0, "message": 0.0, "collector": 0.0, "pool": 0.001}
+
+
+@dataclass(frozen=True)
+class Wave:
+    """A sine wave: its angular frequency, amplitude and phase."""
+
+    omega: float
+    amplitude: float
+    phase: float
+
+
+@dataclass(frozen=True)
+class LoadCurve:
+    """A level around 1 that varies with time."""
+
+    waves: tuple[Wave, ...]
+
+    def level(self, time_s: float) -> float:
+        """Return the level at a time; it is between 0 and 2."""
+        return 1.0 + sum(wave.amplitude * sin(wave.omega * time_s + wave.phase) for wave in self.waves)
+
+    def amount(self, begin_s: float, end_s: float) -> float:
+        """Return the integral of the level from `begin_s` to `end_s`."""
+        return (end_s - begin_s) + sum(
+            wave.amplitude
+            / wave.omega
+            * (cos(wave.omega * begin_s + wave.phase) - cos(wave.omega * end_s + wave.phase))
+            for wave in self.waves
+        )
+
+
+def load_curve(generator: Random) -> LoadCurve:
+    """Return a curve with random phases; its daily wave peaks at PEAK_S, give or take half an hour."""
+    omega = tau / DAY_S
+    peak_s = PEAK_S + generator.uniform(-1800, 1800)
+    daily = Wave(omega, DAILY_SHARE, pi / 2 - omega * peak_s)
+    others = (Wave(tau / period_s, amplitude, generator.uniform(0, tau)) for period_s, amplitude in _WAVES)
+    return LoadCurve((daily, *others))
 
 
 @dataclass(frozen=True)
@@ -96,10 +226,6 @@ def _idle_s(now: Moment) -> float:
     return now.seconds - sum(MODES.values()) * now.busy_s
 
 
-# Shares of CPU time at the average load; the rest is idle.
-MODES = {"user": 0.24, "system": 0.07, "iowait": 0.03, "softirq": 0.02}
-TICKS_PER_S = 100
-
 # Counters: what they are proportional to, and the factor. Values with labels are multiplied by LABEL_FACTORS.
 COUNTERS: Mapping[str, tuple[Callable[[Moment], float], float]] = {
     "cassandra_cache_requests_total": (_reads, 1.0),
@@ -152,86 +278,8 @@ COUNTERS: Mapping[str, tuple[Callable[[Moment], float], float]] = {
     "casstat_process_user_seconds_total": (_busy_s, 0.21 * PROCESSORS * TICKS_PER_S),
     "casstat_process_system_seconds_total": (_busy_s, 0.06 * PROCESSORS * TICKS_PER_S),
 }
-# Whole numbers: the value at the average load, and its relative change when the load doubles.
-GAUGES: Mapping[str, tuple[float, float]] = {
-    "cassandra_cache_bytes": (90 * MIB, 0.05),
-    "cassandra_cache_capacity_bytes": (100 * MIB, 0.0),
-    "cassandra_cache_entries": (800_000, 0.05),
-    "cassandra_buffer_pool_bytes": (64 * MIB, 0.2),
-    "cassandra_native_connections": (130, 0.1),
-    "cassandra_commitlog_pending": (1, 3.0),
-    "cassandra_commitlog_bytes": (900 * MIB, 0.3),
-    "cassandra_compaction_pending": (7, 2.5),
-    "cassandra_compaction_pending_by_table": (1, 2.5),
-    "cassandra_jvm_heap_max_bytes": (HEAP_BYTES, 0.0),
-    "cassandra_jvm_nonheap_used_bytes": (190 * MIB, 0.01),
-    "cassandra_jvm_gc_last_seconds": (22, 0.5),
-    "cassandra_jvm_threads": (160, 0.05),
-    "cassandra_jvm_open_files": (1400, 0.05),
-    "cassandra_jvm_max_files": (1_048_576, 0.0),
-    "cassandra_pool_active": (3, 1.5),
-    "cassandra_pool_pending": (1, 3.0),
-    "cassandra_pool_oldest_task_seconds": (400_000, 2.0),
-    "cassandra_native_transport_running": (1, 0.0),
-    "cassandra_load_bytes": (400 * GIB, 0.02),
-    "cassandra_table_live_sstables": (24, 0.3),
-    "cassandra_table_pending_compactions": (1, 2.0),
-    "cassandra_table_live_disk_bytes": (38 * GIB, 0.02),
-    "cassandra_table_total_disk_bytes": (39 * GIB, 0.02),
-    "cassandra_table_memtable_bytes": (70 * MIB, 0.8),
-    "cassandra_table_max_partition_bytes": (3 * MIB, 0.0),
-    "cassandra_table_mean_partition_bytes": (2200, 0.0),
-    "node_procs_running": (4, 1.5),
-    "node_disk_io_now": (2, 2.0),
-    "node_memory_MemTotal_bytes": (64 << 20, 0.0),
-    "node_memory_MemFree_bytes": (1 << 20, 0.1),
-    "node_memory_MemAvailable_bytes": (38 << 20, 0.02),
-    "node_memory_Buffers_bytes": (300 << 10, 0.05),
-    "node_memory_Cached_bytes": (36 << 20, 0.02),
-    "node_memory_Dirty_bytes": (60 << 10, 0.9),
-    "node_memory_Writeback_bytes": (1 << 10, 2.0),
-    "casstat_process_threads": (190, 0.05),
-    "casstat_process_resident_bytes": (22 * GIB // 4096, 0.005),
-    "casstat_process_open_files": (1400, 0.05),
-    "casstat_cgroup_memory_limit_bytes": (60 * GIB, 0.0),
-    "casstat_cgroup_memory_bytes": (56 * GIB, 0.02),
-    "casstat_cgroup_cpu_limit": (PROCESSORS, 0.0),
-    "node_filesystem_size_bytes": (1800 * GIB, 0.0),
-    "node_filesystem_free_bytes": (1300 * GIB, 0.01),
-    "node_filesystem_avail_bytes": (1200 * GIB, 0.01),
-    "casstat_clock_synchronised": (1, 0.0),
-}
-# Values that are not whole numbers.
-CONSTANTS: Mapping[str, Value] = {
-    "cassandra_table_compression_ratio": 0.41,
-    "cassandra_table_bloom_filter_false_ratio": 0.0008,
-    "cassandra_table_repaired_ratio": 91.5,
-    "casstat_clock_error_seconds": 0.0021,
-    "cassandra_schema_version": "2207c2a9-f598-3971-986b-2926e09e239d",
-    "cassandra_release_version": "5.0.6",
-    "cassandra_operation_mode": "NORMAL",
-    "casstat_process_allowed_cpus": f"0-{PROCESSORS - 1}",
-}
-# The values of these labels determine a factor; other series of the same metric have the factor in OTHERWISE.
-LABEL_FACTORS: Mapping[str, float] = {
-    "KeyCache": 1.0,
-    "ChunkCache": 3.0,
-    "RowCache": 0.0,
-    "CounterCache": 0.0,
-    "G1 Young Generation": 1.0,
-    "G1 Concurrent GC": 0.05,
-    "READ_REQ": 1.0,
-    "MUTATION_REQ": 0.5,
-    "Read": 1.0,
-    "Write": 1.0,
-    "ReadStage": 1.0,
-    "MutationStage": 1.0,
-    "RequestResponseStage": 2.0,
-    "Native-Transport-Requests": 2.0,
-    "CompactionExecutor": 0.3,
-    "MemtableFlushWriter": 0.01,
-}
-OTHERWISE: Mapping[str, float] = {"operation": 0.0, "message": 0.0, "collector": 0.0, "pool": 0.001}
+
+
 HEAP_USED = sawtooth(3 * GIB, 11 * GIB, 6000)
 
 

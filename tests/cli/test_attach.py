@@ -26,7 +26,7 @@ from cli.setup.attach.jolokia_agent_options import Agent, options_file
 from cli.setup.attach.launcher import MAIN, MAX_OUTPUT_BYTES, Done, Runner, require_jolokia
 from cli.setup.attach.target_process import AT_START, DISABLED, ENABLED, Subject, chosen, java_for, runner, subject
 from collector.node.host.cassandra_processes import LocalNode
-from collector.node.host.process_stat import stat_in
+from collector.node.host.kernel_files import stat_in
 from tests.faults.fake_jolokia import FakeJolokia
 from tests.faults.fake_node import Json
 

@@ -34,8 +34,8 @@ from cli.setup.doctor.report_format import hidden, is_coloured, json_lines, text
 from cli.user_switch import callers
 from collector.http.failures import Reason
 from collector.node.host.cassandra_processes import DAEMON, UNKNOWN_ID, LocalNode, NodeFacts
-from collector.node.host.clock_synchronisation import ClockState
 from collector.node.host.kernel_files import Host
+from collector.node.host.timekeeping import ClockState
 from collector.node.jolokia.client import HEADERS, ORIGIN, Jolokia, JolokiaError
 from tests.faults.fake_jolokia import FakeJolokia
 from tests.stranger import NOBODY

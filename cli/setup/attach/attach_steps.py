@@ -16,8 +16,7 @@ from cli.setup.attach.target_process import AT_START, DISABLED, java_for, runner
 from cli.user_switch import callers
 from collector.model.snapshot import SourceError
 from collector.node.host.cassandra_processes import DEFAULT_URL, LocalNode, local_pid
-from collector.node.host.listeners import listener_problem
-from collector.node.host.trust import file_problem
+from collector.node.host.trust import file_problem, listener_problem
 from collector.node.jolokia.client import Jolokia, UrlError
 from collector.node.jolokia.jolokia_access import JolokiaAccess
 from collector.node.jolokia.node_facts import RELEASE, read_facts

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from cli.setup.doctor.finding import Finding, ok, warning
 from collector.model.snapshot import SourceError
-from collector.node.host.clock_synchronisation import ClockState, read
 from collector.node.host.kernel_files import read_text
+from collector.node.host.timekeeping import ClockState, clock_state
 
 SUBJECT = "clock"
 IMPACT = "rows from different nodes may not line up"
@@ -32,7 +32,7 @@ MANAGERS = {"apt-get": "apt-get install chrony", "dnf": "dnf install chrony", "z
 def examine(
     uid: int,
     root: Path = Path("/"),
-    ask: Callable[[], ClockState] = read,
+    ask: Callable[[], ClockState] = clock_state,
     which: Callable[[str], str | None] = lambda name: shutil.which(name) or shutil.which(name, path=SYSTEM_PATH),
 ) -> Finding:
     """Return the finding about the clock's synchronisation, with fixes that the user `uid` can run."""

@@ -11,8 +11,7 @@ from cli.setup.doctor.finding import Finding, alternatives, ok, problem, warning
 from collector.growing_file import NotRegularError
 from collector.model.snapshot import SourceError
 from collector.node.host.kernel_files import read_text
-from collector.node.log.logback import DEFAULT_PATTERN, LogPattern, parse
-from collector.node.log.pattern_check import tail_lines, unmatched
+from collector.node.log.logback import DEFAULT_PATTERN, LogPattern, parse, tail_lines, unmatched
 
 SUBJECT = "log"
 PURPOSE = "it shows flushes, compactions, repairs, GC pauses and node up/down events"

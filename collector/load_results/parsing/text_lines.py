@@ -6,7 +6,7 @@ from pathlib import Path
 
 from collector.load_results.client_format import MALFORMED, ClientFormatError, reason_of
 from collector.load_results.client_result import Operation
-from collector.node.log.line_splitter import LineSplitter
+from collector.node.log.log_source import LineSplitter
 
 MAX_LINE_BYTES = 1 << 20
 ANOTHER_RUN = "another run begins (hint: write each run to a file of its own)"

@@ -13,9 +13,8 @@ import psutil
 
 from collector.model.snapshot import SourceError
 from collector.node.host.cpu import TICKS_PER_S
-from collector.node.host.kernel_files import read_text
-from collector.node.host.listeners import NET, listening_users, user_name
-from collector.node.host.process_stat import stat_in
+from collector.node.host.kernel_files import read_text, stat_in
+from collector.node.host.trust import NET, listening_users, user_name
 
 DAEMON = "org.apache.cassandra.service.CassandraDaemon"
 DEFAULT_URL = "http://127.0.0.1:8778/jolokia"

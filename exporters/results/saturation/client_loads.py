@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from collector.merge.merge_job import NodeRun
 from collector.model.metric import Series
 from collector.model.sample import Rate, Sample
-from collector.node.host.busy_processes import CPU_TIME, CPUS
-from collector.node.host.busy_threads import THREAD_CPU_TIME
+from collector.node.host.busy_processes import CPU_TIME, CPUS, THREAD_CPU_TIME
 from exporters.results.saturation.network_load import NETWORK_SPEED, network_load
 from exporters.results.saturation.resources import Loads
 from exporters.rows.formulas import number

@@ -12,7 +12,7 @@ from cli.runs.command.output_observer import OutputObserver
 from cli.runs.command.time_limit import TimeLimit
 from collector.merge.sessions import sessions
 from collector.node.host import busy_processes
-from collector.node.host.busy_threads import THREAD_CPU_TIME
+from collector.node.host.busy_processes import THREAD_CPU_TIME
 from collector.recording.header import MAX_SERIES, SeriesLimit
 from collector.recording.reader import Entry
 from collector.recording.trimming import extent_of

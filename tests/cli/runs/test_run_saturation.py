@@ -10,8 +10,7 @@ from cli.runs.run_saturation import saturation_of
 from collector.model.metric import Metric, Series, Value, Values
 from collector.model.snapshot import Snapshot
 from collector.node.catalogue import CATALOGUE
-from collector.node.host.busy_processes import CPU_TIME, CPUS
-from collector.node.host.busy_threads import THREAD_CPU_TIME
+from collector.node.host.busy_processes import CPU_TIME, CPUS, THREAD_CPU_TIME
 from collector.node.host.cpu import TICKS_PER_S
 from collector.node.host.network import SPEED
 from collector.node.host.process import ALLOWED_CPUS

@@ -12,8 +12,7 @@ from collector.model.snapshot import Tick
 from collector.node.catalogue import BEANS, CATALOGUE, HOST
 from collector.node.host.busy_processes import METRICS as CLIENT_PROCESSES
 from collector.node.metrics.decaying_percentiles import DECAYED
-from collector.simulation.lifecycle import CALM, Disturbances
-from collector.simulation.simulated_cluster import header_of, simulated_cluster
+from collector.simulation.simulated_cluster import CALM, Disturbances, header_of, simulated_cluster
 from tests.exporters.golden import FOLDER
 from tests.exporters.metrics_page.parsed import parsed
 

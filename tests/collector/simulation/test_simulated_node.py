@@ -11,10 +11,8 @@ from collector.model.snapshot import Scrape, Snapshot, Tick
 from collector.node.catalogue import CATALOGUE
 from collector.node.sampling.sample_stream import SampleStream
 from collector.node.sampling.source_names import JOLOKIA_SOURCE
-from collector.simulation.lifecycle import CALM, Disturbances
-from collector.simulation.load_curve import load_curve
-from collector.simulation.simulated_cluster import simulated_cluster
-from collector.simulation.simulated_node import SimulatedNode
+from collector.simulation.simulated_cluster import CALM, Disturbances, SimulatedNode, simulated_cluster
+from collector.simulation.value_rules import load_curve
 from tests.examples import examples
 
 # Restarts and silence occur within a few ticks.

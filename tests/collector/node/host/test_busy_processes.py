@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.model.snapshot import SourceError
-from collector.node.host import kernel_files, process_stat
+from collector.node.host import kernel_files
 from collector.node.host.busy_processes import CPU_TIME, CPUS, MAX_PROCESSES, RESIDENT, SCAN_INTERVAL_S, BusyProcesses
 from collector.node.host.cpu import TICKS_PER_S
-from collector.node.host.process_stat import parse_stat
+from collector.node.host.kernel_files import parse_stat
 from tests.collector.fakes import FakeClock
 from tests.collector.node.host.process_files import VARIABLE, set_process
 
@@ -81,7 +81,7 @@ def test_the_time_of_a_scrape_does_not_include_the_scan_of_other_processes(
         read_at_s[path] = clock.monotonic_s()
         return read_text(path)
 
-    monkeypatch.setattr(process_stat, "read_text", read_slowly)
+    monkeypatch.setattr(kernel_files, "read_text", read_slowly)
     set_process(tmp_path, 20, 5001.0)
     for pid in range(21, 40):
         set_process(tmp_path, pid, 0.0)

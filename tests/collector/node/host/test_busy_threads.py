@@ -17,10 +17,17 @@ from collector.model.metric import Series
 from collector.model.rates import Readings, rates, update_readings
 from collector.model.sample import Rate
 from collector.model.snapshot import NEVER, Scrape, Snapshot
-from collector.node.host.busy_processes import MIN_CPU_S, SCAN_INTERVAL_S, BusyProcesses
-from collector.node.host.busy_threads import MAX_PROCESSES, MAX_THREADS, THREAD_CPU_TIME, BusyThreads
+from collector.node.host.busy_processes import (
+    MAX_THREADED_PROCESSES,
+    MAX_THREADS,
+    MIN_CPU_S,
+    SCAN_INTERVAL_S,
+    THREAD_CPU_TIME,
+    BusyProcesses,
+    BusyThreads,
+)
 from collector.node.host.cpu import TICKS_PER_S
-from collector.node.host.process_stat import ProcessStat, stat_in
+from collector.node.host.kernel_files import ProcessStat, stat_in
 from tests.collector.fakes import FakeClock
 from tests.collector.node.host.process_files import VARIABLE, set_environment, set_process, set_thread
 from tests.waiting import eventually
@@ -119,7 +126,7 @@ def test_the_number_of_processes_is_bounded(tmp_path: Path) -> None:
         set_process(tmp_path, pid, float(pid))
         set_thread(tmp_path, pid, pid, float(pid))
         set_environment(tmp_path, pid, VARIABLE)
-    busiest = {str(pid) for pid in pids[-MAX_PROCESSES:]}
+    busiest = {str(pid) for pid in pids[-MAX_THREADED_PROCESSES:]}
     assert scanned(BusyThreads(tmp_path, VARIABLE), tmp_path, *pids).keys() == busiest
 
 

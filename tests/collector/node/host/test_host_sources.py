@@ -8,11 +8,11 @@ import pytest
 from collector.model.metric import Kind, Values
 from collector.model.snapshot import Scrape, SourceError
 from collector.node.catalogue import HOST
-from collector.node.host import clock_synchronisation
-from collector.node.host.clock_synchronisation import ClockState
+from collector.node.host import timekeeping
 from collector.node.host.host_source import HostSource
 from collector.node.host.kernel_files import MAX_FILE_BYTES, Host, read_text
 from collector.node.host.process import PAGE_BYTES
+from collector.node.host.timekeeping import ClockState
 from tests.collector import captures
 from tests.collector.fakes import FakeClock
 
@@ -388,7 +388,7 @@ def test_the_machine_is_described_by_what_the_kernel_knows(tmp_path: Path) -> No
 
 def test_the_clock_is_not_read_for_a_captured_tree(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        clock_synchronisation, "read", lambda: ClockState(synchronised=True, max_error_s=0.25, estimated_error_s=0.001)
+        timekeeping, "clock_state", lambda: ClockState(synchronised=True, max_error_s=0.25, estimated_error_s=0.001)
     )
     assert read("timekeeping") == {}
     assert read("timekeeping", Host()) == {("casstat_clock_synchronised",): 1, ("casstat_clock_error_seconds",): 0.25}
@@ -396,7 +396,7 @@ def test_the_clock_is_not_read_for_a_captured_tree(monkeypatch: pytest.MonkeyPat
 
 def test_a_clock_that_is_not_synchronised_has_no_maximum_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        clock_synchronisation, "read", lambda: ClockState(synchronised=False, max_error_s=16.0, estimated_error_s=16.0)
+        timekeeping, "clock_state", lambda: ClockState(synchronised=False, max_error_s=16.0, estimated_error_s=16.0)
     )
     assert read("timekeeping", Host()) == {("casstat_clock_synchronised",): 0}
 
@@ -406,5 +406,5 @@ def test_without_adjtimex_the_clock_metrics_are_absent(monkeypatch: pytest.Monke
     def refuse() -> ClockState:
         raise error
 
-    monkeypatch.setattr(clock_synchronisation, "read", refuse)
+    monkeypatch.setattr(timekeeping, "clock_state", refuse)
     assert read("timekeeping", Host()) == {}

@@ -9,8 +9,14 @@ import pytest
 
 from collector.node.host.cassandra_processes import DAEMON, UNKNOWN_ID, NodeFacts, local_nodes, local_pid, trusted_nodes
 from collector.node.host.kernel_files import read_text
-from collector.node.host.listeners import listener_problem, listening_users
-from collector.node.host.trust import UnknownUserError, file_problem, files_problem, trusted_users
+from collector.node.host.trust import (
+    UnknownUserError,
+    file_problem,
+    files_problem,
+    listener_problem,
+    listening_users,
+    trusted_users,
+)
 from tests.collector.node.host.process_tree import BOOT_S, ProcessTree
 
 CASSANDRA, NOBODY = 777, 65534

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from collector.model.snapshot import SourceError
-from collector.node.log import file_follower
+from collector.node.log import log_source
 from collector.node.log.log_source import MAX_BYTES, MAX_EVENTS
-from collector.node.log.pattern_check import tail_lines
+from collector.node.log.logback import tail_lines
 from tests.collector.node.log.logs import Log, down, open_files, texts
 from tests.collector.zones import local_zone
 
@@ -193,7 +193,7 @@ def test_a_removed_log_is_an_error_until_it_is_created_again(log: Log) -> None:
     log.path.unlink()
     assert log.events() == texts(2)
     # Until the grace period ends, a process that still has the removed file open may write to it.
-    log.clock.busy(file_follower.REMOVED_GRACE_S)
+    log.clock.busy(log_source.REMOVED_GRACE_S)
     with pytest.raises(SourceError, match="no such file"):
         log.read()
     log.path.write_bytes(down(3))
@@ -241,7 +241,7 @@ def test_many_new_lines_are_read_over_several_ticks(log: Log) -> None:
 
 def test_a_large_backlog_is_skipped_and_reported(log: Log) -> None:
     with log.path.open("r+b") as file:
-        file.truncate(file_follower.MAX_BACKLOG_BYTES + 1000)
+        file.truncate(log_source.MAX_BACKLOG_BYTES + 1000)
     (skipped,) = log.events()
     assert skipped == "skipped 64.0 MiB of system.log: backlog too large"
     log.write(b"\n" + down(2))
