@@ -2,12 +2,12 @@
 
 import sys
 
-from cli.parameters import size_type
+from cli.parameters import parameter_types
 from collector.recording import header
 
 if __name__ == "__main__":
     # Set these constants before importing modules that copy their values.
-    size_type.MIN_BYTES, header.FULL_EVERY = 1, 6
+    parameter_types.MIN_BYTES, header.FULL_EVERY = 1, 6
     from cli.main import main
 
     sys.exit(main(sys.argv[1:]))

@@ -20,7 +20,6 @@ from cli.command_list import LINE, command_names, description_of
 from cli.commands.agent import command as agent_command
 from cli.commands.line import command as line_command
 from cli.main import main
-from cli.parameters.renamed_options import Renamed
 from cli.runs.run_list import HEADERS as RUN_HEADERS
 from cli.simulate.figure_rows import header as simulate_header
 from collector.node.catalogue import CATALOGUE
@@ -131,8 +130,7 @@ def test_options_of_the_same_name_take_the_same_kind_of_value() -> None:
     kinds: dict[str, set[tuple[str, str]]] = {}
     for option in (option for command in COMMANDS.values() for option in command.params):
         if isinstance(option, click.Option) and not option.is_flag:
-            former = option.former if isinstance(option, Renamed) else frozenset()
-            for flag in set(option.opts) - former:
+            for flag in option.opts:
                 kinds.setdefault(flag, set()).add((option.type.name, option.metavar or ""))
     # --with takes runs in `compare`. --baseline takes a tag in `compare` and a run in `report`.
     # --nodes takes names in `merge` and a count in `demo up`; in `top`, --columns also accepts a column set.

@@ -6,8 +6,11 @@ is CASSTAT_ followed by the name in upper case. `printed` yields the effective s
 
 import difflib
 import json
+import os
 import sys
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +18,100 @@ import click
 from click.core import ParameterSource
 
 from cli.errors import CasstatError
-from cli.parameters.time_types import Duration
+from cli.line.node_selection import Contact, LineSettings, TransportFactory, first_contact
+from cli.parameters.parameter_types import Duration
 from collector.http.access import masked_url
+from collector.node.sampling.node_sampler import NodeSampler
+
+STATE = Path("/var/lib/casstat")
+# Settings that the agent reloads after SIGHUP; changes to other settings require a restart.
+RELOADED = ("to", "buckets", "series_limit", "node_metrics")
+EVERY_S = 30.0
+MAX_BYTES = 1 << 20
+# Options that cannot be set in the configuration file.
+NO_SETTINGS = frozenset({"config", "print_config", "help"})
+ARGUMENTS = "casstat.arguments"
+
+
+@dataclass(frozen=True)
+class AgentSettings:
+    """The options of `casstat agent`; `line` holds those that it shares with the default command."""
+
+    line: LineSettings = field(default_factory=LineSettings)
+    interval: float = 1.0
+    tables: int = 10
+    journal_dir: Path = STATE
+    journal_limit: int | None = None
+    journal_sync: str = "frame"
+    listen: str = ""
+    allow_anonymous_reads: bool = False
+    allow_host: tuple[str, ...] = ()
+    web_config_file: Path | None = None
+    to: tuple[str, ...] = ()
+    buckets: tuple[float, ...] = ()
+    series_limit: int = 10_000
+    node_metrics: bool = True
+
+
+def journal_folder(environ: Mapping[str, str]) -> Path:
+    """Return the default journal directory: systemd's, else /var/lib/casstat if writable, else one for the user."""
+    if given := environ.get("STATE_DIRECTORY", "").partition(":")[0]:
+        return Path(given)
+    if os.access(STATE, os.W_OK) or (not STATE.exists() and os.access(STATE.parent, os.W_OK)):
+        return STATE
+    return Path(environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "casstat"
+
+
+class TransportFinder:
+    """Retries all transports in its own thread."""
+
+    def __init__(
+        self,
+        factories: Callable[[], Iterable[tuple[str, TransportFactory]]],
+        make_sampler: Callable[[str, TransportFactory], NodeSampler],
+        monotonic_s: Callable[[], float],
+    ) -> None:
+        """`factories` yields the transports to try; `make_sampler` creates a sampler for one of them."""
+        self._factories = factories
+        self._make_sampler = make_sampler
+        self._monotonic_s = monotonic_s
+        self._answered_s = monotonic_s()
+        self.running: threading.Thread | None = None
+        self._result: Contact | None = None
+
+    def tick(self, *, answered: bool) -> Contact | None:
+        """Process a tick; return the contact of a working transport if the node is not answering and one was found."""
+        now_s = self._monotonic_s()
+        if answered:
+            self._answered_s = now_s
+        if self._is_running():
+            return None
+        contact_result, self._result = self._result, None
+        if contact_result is not None and contact_result.answered and not answered:
+            return contact_result
+        if contact_result is not None:
+            contact_result.sampler.close()
+        if now_s - self._answered_s >= EVERY_S:
+            self._answered_s = now_s
+            self.running = threading.Thread(target=self._search, name="finder", daemon=True)
+            self.running.start()
+        return None
+
+    def _is_running(self) -> bool:
+        return self.running is not None and self.running.is_alive()
+
+    def _search(self) -> None:
+        try:
+            self._result = first_contact(self._factories(), self._make_sampler)
+        except click.UsageError:
+            # No transport is available yet.
+            self._result = None
+
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
-
-MAX_BYTES = 1 << 20
-# Options that cannot be set in the configuration file.
-NO_SETTINGS = frozenset({"config", "print_config", "help"})
-ARGUMENTS = "casstat.arguments"
 
 
 def settings_of(command: click.Command) -> dict[str, click.Option]:

@@ -7,9 +7,8 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
-from cli.agent.agent_settings import AgentSettings
-from cli.agent.availability import Availability
-from cli.agent.last_identity import LastIdentity
+from cli.agent.agent_config import AgentSettings
+from cli.agent.agent_program import Availability, LastIdentity
 from cli.agent.run_store import RunStore
 from cli.agent.sink_threads import Sinks
 from collector.merge.aggregation import NOWHERE

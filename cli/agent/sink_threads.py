@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from cli.agent.journal_uploads import LAST_S, JournalUploads
 from cli.errors import CasstatError
 from cli.install_hint import require_packages
-from cli.parameters.plain_http import warn_of_sink
+from cli.parameters.jolokia_options import warn_of_sink
 from collector.model.identity import Identity
 from collector.printable import one_line
 from collector.recording.object_store import ObjectStoreError, is_object_url, object_store_name, package_for

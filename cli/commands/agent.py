@@ -9,13 +9,20 @@ from typing import Any
 
 import click
 
-from cli.agent.agent_config import ARGUMENTS, NO_SETTINGS, ConfiguredCommand, printed, set_variable_names, take_file
-from cli.agent.agent_settings import AgentSettings, journal_folder
+from cli.agent.agent_config import (
+    ARGUMENTS,
+    NO_SETTINGS,
+    AgentSettings,
+    ConfiguredCommand,
+    journal_folder,
+    printed,
+    set_variable_names,
+    take_file,
+)
 from cli.commands import line
-from cli.line.line_settings import DEFAULT_S, LineSettings
+from cli.line.node_selection import DEFAULT_S, LineSettings
 from cli.parameters.jolokia_options import JolokiaSettings
-from cli.parameters.size_type import Size
-from cli.parameters.time_types import Duration
+from cli.parameters.parameter_types import Duration, Size
 from collector.agents.node_address import AGENT_PORT
 from collector.recording.header import FULL_EVERY
 from exporters.metrics_page.upper_bounds import DEFAULT_S as BOUNDS_S

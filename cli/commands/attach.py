@@ -8,8 +8,7 @@ import click
 
 from cli.errors import CasstatError
 from cli.jolokia_policy import FILE
-from cli.line.line_settings import LineSettings
-from cli.line.node_selection import nodes_here
+from cli.line.node_selection import LineSettings, nodes_here
 from cli.parameters.jolokia_options import TRUSTED_USER, JolokiaSettings
 from cli.setup.attach.attach_steps import Task
 from cli.setup.attach.jolokia_agent_options import Agent

@@ -8,9 +8,8 @@ import click
 
 from cli.errors import CasstatError
 from cli.install_hint import require_packages
-from cli.parameters.record_options import CommandAfterDashes, ConditionType, record_options
-from cli.parameters.run_name import RunName
-from cli.parameters.time_types import Duration
+from cli.parameters.parameter_types import Duration, RunName
+from cli.parameters.recording_options import CommandAfterDashes, ConditionType, record_options
 
 GROUP = "experiment"
 

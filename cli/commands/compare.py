@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from cli.parameters.read_limit_options import memory_limit
+from cli.parameters.recording_options import memory_limit
 from collector.recording.header import MAX_MEMORY_BYTES
 
 GROUP = "analyse"

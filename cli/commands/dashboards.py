@@ -43,7 +43,7 @@ def write(folder: Path, store: str | None, job: str | None, runbooks: str) -> No
 
     VictoriaMetrics uses the files for Prometheus. Existing files with these names are replaced.
     """  # noqa: D301 - click keeps the line breaks after a backspace
-    from cli.parameters.output_folder import output_folder
+    from cli.parameters.recording_options import output_folder
     from dashboards.grafana import dashboard_files
     from dashboards.rules.alert import JOB
     from dashboards.rules.rule_files import rule_files
@@ -89,7 +89,7 @@ def push(url: str, store: str, token_file: Path, ca: Path | None) -> None:
     The dashboards go into the Grafana folder "casstat" and replace those with the same UIDs. URL is Grafana's base
     URL, such as http://localhost:3000.
     """
-    from cli.parameters.plain_http import warn_if_plain
+    from cli.parameters.jolokia_options import warn_if_plain
     from collector.http.access import AccessError
     from dashboards.grafana import dashboard_files
     from dashboards.grafana.dashboard_upload import Grafana, GrafanaError

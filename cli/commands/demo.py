@@ -14,7 +14,7 @@ from types import FrameType
 import click
 from click.core import ParameterSource
 
-from cli.parameters.time_types import Duration
+from cli.parameters.parameter_types import Duration
 from cli.setup.demo import demo_prometheus
 from cli.setup.demo.demo_cluster import (
     LOAD,

@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 
 from cli.commands import line
-from cli.line.line_settings import LineSettings
+from cli.line.node_selection import LineSettings
 from cli.parameters.jolokia_options import PASSWORD, JolokiaSettings, jolokia_options
 
 GROUP = "watch"

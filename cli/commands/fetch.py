@@ -6,9 +6,8 @@ from typing import Any
 import click
 
 from cli.parameters.agent_options import agent_options
-from cli.parameters.recording_path import RecordingPath
-from cli.parameters.run_name import RunName
-from cli.parameters.time_types import Duration, range_options
+from cli.parameters.parameter_types import Duration, RunName, range_options
+from cli.parameters.recording_options import RecordingPath
 
 GROUP = "record"
 
@@ -16,7 +15,7 @@ GROUP = "record"
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("nodes", nargs=-1, metavar="NODE...")
 @click.option("--last", type=Duration(1.0), metavar="DURATION", help="Length of the period, which ends now.")
-@range_options()
+@range_options
 @click.option(
     "-o",
     "--output",

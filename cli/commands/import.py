@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from cli.parameters.redact_option import redact_option
+from cli.parameters.recording_options import redact_option
 
 GROUP = "record"
 

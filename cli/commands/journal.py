@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.errors import CasstatError
-from cli.parameters.read_limit_options import read_limits
+from cli.parameters.recording_options import read_limits
 from cli.recordings.recording_arguments import finding_text, unfinished_text
 from cli.safe_echo import echo
 from collector.printable import count_text

@@ -7,13 +7,9 @@ import click
 from click.core import ParameterSource
 
 from cli.line.default_help import help_page
-from cli.line.line_settings import LineSettings
-from cli.parameters.column_names import ColumnNames
+from cli.line.node_selection import LineSettings
 from cli.parameters.jolokia_options import jolokia_options
-from cli.parameters.renamed_options import Renamed
-from cli.parameters.size_type import Size
-from cli.parameters.table_names import name_of
-from cli.parameters.time_types import Duration
+from cli.parameters.parameter_types import ColumnNames, Duration, Size, name_of
 from collector.recording.header import FULL_EVERY
 
 # Cassandra's rule for names, plus wildcards. Other characters could have a special meaning in a JMX object name.
@@ -94,9 +90,7 @@ class LineCommand(click.Command):
 )
 @click.option("-w", "--write", type=PATH, metavar="DIR", help="Record all metrics to DIR, for replay, merge and plot.")
 @click.option("--log-pattern", default="", metavar="PATTERN", help="Logback pattern of the log.  [Cassandra's default]")
-@click.option(
-    "--disk", cls=Renamed, former=("-o",), metavar="NAME", help="Disk to show.  [disk of Cassandra's data directory]"
-)
+@click.option("--disk", metavar="NAME", help="Disk to show.  [disk of Cassandra's data directory]")
 @click.option(
     "-f",
     "--net-interface",
@@ -123,21 +117,17 @@ class LineCommand(click.Command):
 @click.option(
     "--journal-limit",
     "journal_limit",
-    cls=Renamed,
-    former=("--write-limit",),
     type=Size(),
     metavar="SIZE",
-    envvar=["CASSTAT_JOURNAL_LIMIT", "CASSTAT_WRITE_LIMIT"],
+    envvar="CASSTAT_JOURNAL_LIMIT",
     help="Maximum size of a node's journal; the oldest files are deleted first.  [2G]",
 )
 @click.option(
     "--journal-sync",
     "journal_sync",
-    cls=Renamed,
-    former=("--write-sync",),
     type=click.Choice(["never", "frame", "tick"]),
     default="frame",
-    envvar=["CASSTAT_JOURNAL_SYNC", "CASSTAT_WRITE_SYNC"],
+    envvar="CASSTAT_JOURNAL_SYNC",
     help="Fsync the journal after every frame or tick, or never (matters only if the machine crashes)."
     f"  [frame: every {FULL_EVERY} ticks]",
 )

@@ -6,8 +6,7 @@ from typing import Any
 
 import click
 
-from cli.parameters.read_limit_options import read_limits
-from cli.parameters.recording_path import ObjectUrl, RecordingPath
+from cli.parameters.recording_options import ObjectUrl, RecordingPath, read_limits
 from cli.recordings.merge_options import merge_options
 from cli.safe_echo import echo
 

@@ -5,7 +5,7 @@ from typing import Any, NoReturn
 import click
 
 from cli.errors import CasstatError, note
-from cli.parameters.record_options import CommandAfterDashes, record_options
+from cli.parameters.recording_options import CommandAfterDashes, record_options
 
 GROUP = "record"
 

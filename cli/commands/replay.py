@@ -12,10 +12,9 @@ import click
 
 from cli.commands import line
 from cli.errors import CasstatError, note
-from cli.line.line_settings import LineSettings
-from cli.parameters.read_limit_options import read_limits
-from cli.parameters.recording_path import ObjectUrl, RecordingPath
-from cli.parameters.time_types import Duration, TimeOfDay, range_options
+from cli.line.node_selection import LineSettings
+from cli.parameters.parameter_types import Duration, TimeOfDay, range_options
+from cli.parameters.recording_options import ObjectUrl, RecordingPath, read_limits
 from cli.recordings.object_urls import local_copies
 from cli.recordings.recording_arguments import check_names, finding_text, recorded_bounds, unfinished_text
 from cli.recordings.run_defaults import NodeFiles, files_by_node
@@ -52,7 +51,7 @@ OF_THE_LINE = (
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("path", type=RecordingPath())
 @click.option("-i", "--interval", type=Duration(0.001), help="Interval between rows.  [as recorded]")
-@range_options("--to")
+@range_options
 @click.option("--node", default="", metavar="NAME", help="Node to replay, if there are several.")
 @click.option("--phase", metavar="NAME", help="Use only this phase of a run.")
 @click.option(

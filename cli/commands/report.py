@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from cli.parameters.recording_path import ObjectUrl, RecordingPath
+from cli.parameters.recording_options import ObjectUrl, RecordingPath
 from cli.recordings.object_urls import local_copies, local_output
 from cli.safe_echo import echo
 

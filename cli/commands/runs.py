@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from cli.parameters.agent_options import agent_options
-from cli.parameters.redact_option import redact_option
+from cli.parameters.recording_options import redact_option
 
 GROUP = "analyse"
 

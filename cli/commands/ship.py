@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
-from cli.parameters.read_limit_options import read_limits
-from cli.parameters.time_types import Duration, TimeOfDay, range_options
+from cli.parameters.parameter_types import Duration, TimeOfDay, range_options
+from cli.parameters.recording_options import read_limits
 
 GROUP = "monitor"
 
@@ -29,7 +29,7 @@ class ShipCommand(click.Command):
 @click.option(
     "--to", "urls", metavar="URL", multiple=True, required=True, help="URL of a store to push to (repeatable)."
 )
-@range_options()
+@range_options
 @click.option("--phase", metavar="NAME", help="Use only this phase of a run.")
 @click.option(
     "--state",

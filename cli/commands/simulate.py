@@ -3,7 +3,7 @@
 import click
 
 from cli.commands.ship import ShipCommand
-from cli.parameters.time_types import Duration
+from cli.parameters.parameter_types import Duration
 
 GROUP = "experiment"
 

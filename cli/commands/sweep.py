@@ -5,9 +5,8 @@ from typing import Any
 
 import click
 
-from cli.parameters.record_options import CommandAfterDashes, record_options
-from cli.parameters.run_name import RunName
-from cli.parameters.time_types import Duration
+from cli.parameters.parameter_types import Duration, RunName
+from cli.parameters.recording_options import CommandAfterDashes, record_options
 
 GROUP = "experiment"
 

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.parameters.agent_options import NAMES, agent_options
-from cli.parameters.column_names import ColumnNames
 from cli.parameters.jolokia_options import OPTIONS, JolokiaSettings
-from cli.parameters.read_limit_options import read_limit_options
-from cli.parameters.time_types import Duration, range_options
+from cli.parameters.parameter_types import ColumnNames, Duration, range_options
+from cli.parameters.recording_options import read_limit_options
 
 if TYPE_CHECKING:
     from exporters.rows.columns import Column
@@ -52,7 +51,7 @@ def _columns() -> "Sequence[Column]":
     help="Interval between ticks.  [live: 1s; --replay: chosen to give at most 1800 ticks]",
 )
 @click.option("--replay", type=FILE, metavar="PATH", help="Recording to show instead of live nodes.")
-@range_options("--to")
+@range_options
 @click.option("--phase", metavar="NAME", help="Show only this phase of a run.")
 @read_limit_options
 @click.option("--once", is_flag=True, help="Print one table and exit.")

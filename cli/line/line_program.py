@@ -1,46 +1,92 @@
 """The program behind the default command: finds the node, reports missing data and prints rows."""
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import ExitStack, closing
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TypeVar
 
 import click
 
 from cli.errors import CasstatError, note
-from cli.line.event_file import EventFile
-from cli.line.line_settings import DEFAULT_S, LineSettings
-from cli.line.missing_names import missing_keyspace_message, missing_port_message
-from cli.line.node_selection import nodes_here
-from cli.line.row_printer import InitialHeader, OutputOptions, print_rows, view_for_sample, view_with_devices
-from cli.line.transports import (
+from cli.line.line_recorder import EventFile
+from cli.line.node_selection import (
+    DEFAULT_S,
     HOST_ONLY,
     Contact,
+    LineSettings,
     NoTransportError,
     TransportFactory,
     first_contact,
+    nodes_here,
     transport_factories,
 )
+from cli.line.row_printer import InitialHeader, OutputOptions, print_rows, view_for_sample, view_with_devices
 from collector.model.clock import Clock, SystemClock, first_tick_in_s, ticks
 from collector.model.snapshot import SourceError
+from collector.node.host.cassandra_processes import LocalNode
 from collector.node.host.disk import parse as parse_disks
 from collector.node.host.kernel_files import read_text
 from collector.node.host.network import parse_dev
+from collector.node.jolokia.table_budget import OTHERS
 from collector.node.log.log_source import LogSource
 from collector.node.log.logback import DEFAULT_PATTERN
 from collector.node.log.logback import parse as parse_pattern
+from collector.node.metrics.tables import is_system_keyspace
 from collector.node.sampling.node_sampler import NameOverrides, NodeSampler
 from collector.node.sampling.source_reader import Source
-from collector.node.selection import DEFAULT_TABLES, Selection
+from collector.node.selection import DEFAULT_TABLES, Selection, Table
+from collector.printable import one_line
 from exporters.rows.operation_columns import Operations
 from exporters.rows.view import View
 
+MAX_NAMES = 20
+HINT = "(hint: use --wait if it does not exist yet)"
+PORT_HINT = "(hint: use --wait if the node has not started yet)"
 MIN_S, MAX_S = 0.1, 86400.0
 # How often to look for the process of a node that has not started yet.
 PROCESS_INTERVAL_S = 1.0
 DISKS, INTERFACES = Path("/proc/diskstats"), Path("/proc/net/dev")
 Number = TypeVar("Number", int, float)
+
+
+def missing_keyspace_message(keyspace: str, table: str, existing: Collection[Table]) -> str:
+    """Return the message for a keyspace or table that the node lacks; `existing` contains those that it has."""
+    return f"{_missing_name_message(keyspace, table, existing, 'the node', ', which')} {HINT}"
+
+
+def missing_recorded_message(keyspace: str, table: str, recorded: Collection[Table]) -> str:
+    """Return the message for a keyspace or table that the recording lacks; `recorded` contains those that it has."""
+    return _missing_name_message(keyspace, table, recorded, "the recording", ": the recording")
+
+
+def _missing_name_message(keyspace: str, table: str, existing: Collection[Table], owner: str, clause: str) -> str:
+    if table and any(fnmatchcase(parent, keyspace) for parent, _ in existing):
+        tables = {name for parent, name in existing if name not in ("", OTHERS) and fnmatchcase(parent, keyspace)}
+        return f"no table '{table}' in keyspace '{keyspace}'{clause} has {_listed(tables)}"
+    keyspaces = {name for name, _ in existing}
+    # Cassandra's own keyspaces are listed only if there are no others.
+    listed = {name for name in keyspaces if not is_system_keyspace(name)} or keyspaces
+    return f"no keyspace '{keyspace}': {owner} has {_listed(listed)}"
+
+
+def _listed(names: Collection[str]) -> str:
+    ordered = sorted(names)
+    more = f" and {len(ordered) - MAX_NAMES} more" if len(ordered) > MAX_NAMES else ""
+    return one_line(", ".join(ordered[:MAX_NAMES]) or "none") + more
+
+
+def missing_port_message(port: int, local_nodes: Sequence[LocalNode]) -> str:
+    """Return the message for a JMX port that no Cassandra process on this machine uses.
+
+    Returns "" if a process uses the port, if there are no Cassandra processes, or if any of their ports is unknown.
+    """
+    ports = [node.jmx_port for node in local_nodes]
+    if not ports or port in ports or None in ports:
+        return ""
+    named = ", ".join(f"{node.jmx_port} (process {node.pid})" for node in local_nodes)
+    return f"JMX port {port}: not used by any Cassandra process on this machine; in use: {named} {PORT_HINT}"
 
 
 def run(settings: LineSettings) -> None:

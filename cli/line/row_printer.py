@@ -1,18 +1,19 @@
-"""Prints rows as samples arrive, with headers and averages; handles Ctrl-C and SIGTERM."""
+"""Prints rows as samples arrive, with a countdown, headers and averages; handles Ctrl-C and SIGTERM."""
 
+import math
 import os
 import shutil
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from types import FrameType
+from types import FrameType, TracebackType
 
 from cli.errors import note
-from cli.line.countdown import Countdown
-from cli.line.event_file import EventFile
+from cli.line.line_recorder import EventFile
 from collector.model.rates import Summary
 from collector.model.sample import Sample
 from collector.node.metrics.separate_writes import with_separate_writes
@@ -24,7 +25,56 @@ from exporters.rows.table_rows import table_lines
 from exporters.rows.view import View, has_news, logged, with_last_known, without_running
 from exporters.rows.view import interval_s as sample_interval_s
 
+MIN_S = 2.0
+ERASE = "\r\x1b[K"
 BOLD, DIM, YELLOW, PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[33m", "\x1b[0m"
+ViewForSample = Callable[[Sample], View]
+"""Selects the view for a sample."""
+
+
+class Countdown:
+    """Context manager that shows the time left until the first row, unless the wait is shorter than MIN_S."""
+
+    def __init__(self, wait_s: float, *, shown: bool) -> None:
+        self._ends_s = time.monotonic() + wait_s
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._show, name="countdown", daemon=True)
+        self._shown = shown and wait_s >= MIN_S
+
+    def __enter__(self) -> "Countdown":
+        if self._shown:
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Stop and erase the countdown."""
+        if self._shown:
+            self._shown = False
+            self._stop.set()
+            self._thread.join()
+            _write(ERASE)
+
+    def _show(self) -> None:
+        while not self._stop.is_set():
+            remaining_s = self._ends_s - time.monotonic()
+            _write(f"{ERASE}{countdown_text(remaining_s)}")
+            # Wake up when the remaining time is a whole number of seconds.
+            self._stop.wait(remaining_s % 1.0 or 1.0)
+
+
+def countdown_text(remaining_s: float) -> str:
+    """Return the countdown text. If the first row is late, `remaining_s` is zero or negative."""
+    return f"first row in {math.ceil(remaining_s)} s" if remaining_s > 0 else "waiting for the first row"
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
 
 
 @dataclass(frozen=True)
@@ -40,10 +90,6 @@ class OutputOptions:
     row_limit: int | None
     header: bool
     events: EventFile | None = None
-
-
-ViewForSample = Callable[[Sample], View]
-"""Selects the view for a sample."""
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,7 @@ from typing import Any
 
 import click
 
-from cli.parameters.access_advice import AGENT, option_names
-from cli.parameters.jolokia_options import JolokiaSettings, access_from
-from cli.parameters.plain_http import warn_if_plain
+from cli.parameters.jolokia_options import AGENT, JolokiaSettings, access_from, option_names, warn_if_plain
 from collector.agents.node_address import NodeAddress
 from collector.http.access import Access, AccessError
 from collector.http.tls import client_context

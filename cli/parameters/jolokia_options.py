@@ -1,4 +1,4 @@
-"""The options for access to a node: its Jolokia's URL, credentials and TLS, and trusted users."""
+"""The options for access to a node (its Jolokia's URL, credentials and TLS, trusted users), and advice when it fails."""
 
 import functools
 import os
@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlsplit
 
 import click
 
-from cli.parameters.access_advice import JOLOKIA, hint_for, option_names
-from cli.parameters.plain_http import warn_if_plain
-from collector.http.access import AccessError
+from cli.errors import note
+from collector.http.access import AccessError, is_this_machine
+from collector.http.failures import Hint, Reason
 from collector.node.jolokia.jolokia_access import JolokiaAccess
 from collector.secrets import SecretError, read_password
 
@@ -19,9 +20,80 @@ if TYPE_CHECKING:
     from collector.http.deadline_connection import CheckPeer
     from collector.node.jolokia.client import Jolokia
 
+JOLOKIA, AGENT = "--jolokia-", "--agent-"
+_HINTS = {
+    Reason.CREDENTIALS_REQUIRED: "use {user} and {password}",
+    Reason.CREDENTIALS_REJECTED: "check {user} and {password}",
+    Reason.REDIRECTED: "use the final URL",
+    Reason.TLS_REQUIRED: "use an https:// URL",
+    Reason.TLS_SUSPECTED: "if the server speaks TLS, use an https:// URL",
+    Reason.PLAIN_HTTP: "use an http:// URL",
+    Reason.PLAIN_HTTP_SUSPECTED: "if the server does not speak TLS, use an http:// URL",
+    Reason.UNKNOWN_AUTHORITY: "specify the CA certificate with {ca}",
+    Reason.WRONG_HOST: "use a URL with a name or address from the certificate",
+    Reason.CLIENT_CERTIFICATE_REQUIRED: "use {certificate} and {key}",
+    Reason.CLIENT_CERTIFICATE_REJECTED: "check {certificate}",
+    Reason.NOT_A_PROXY: "leave out {target}, or enable Jolokia's proxy mode",
+    Reason.TARGET_CREDENTIALS: "use {target_user} and {target_password}",
+    Reason.TARGET_FORBIDDEN: "allow the target with Jolokia's jsr160ProxyAllowedTargets setting",
+    Reason.TARGET_UNREACHABLE: "check {target}",
+    Reason.UNTRUSTED: "name the address with --jolokia, or its user with --trusted-user",
+}
+_AGENT_HINTS = {
+    Reason.FORBIDDEN: "configure passwords for the agent, or start it with --allow-anonymous-reads",
+}
+# The parameters of a sink's URL that name files with credentials.
+SECRET_PARAMETERS = {"token_file", "basic_auth_file"}
 PASSWORD = "CASSTAT_JOLOKIA_PASSWORD"  # noqa: S105 - name of an environment variable
-
 _FILE = click.Path(path_type=Path)
+TRUSTED_USER = click.option(
+    "--trusted-user",
+    metavar="NAME",
+    multiple=True,
+    envvar="CASSTAT_TRUSTED_USER",
+    help="User, besides root, cassandra and the current one, whose Cassandra is trusted with credentials (repeatable).",
+)
+
+
+def option_names(prefix: str) -> Mapping[str, str]:
+    """Return the option that sets each field of `Access` and `JolokiaAccess`, such as "--jolokia-ca" for "ca"."""
+    return {
+        "user": f"{prefix}user",
+        "password": f"{prefix}password-file",
+        "ca": f"{prefix}ca",
+        "certificate": f"{prefix}cert",
+        "key": f"{prefix}key",
+        "target": f"{prefix}target",
+        "target_user": f"{prefix}target-user",
+        "target_password": f"{prefix}target-password-file",
+    }
+
+
+def hint_for(prefix: str) -> Hint:
+    """Return a function that maps the reason for a failure to a hint, in which option names begin with `prefix`."""
+    names = option_names(prefix)
+    hints = {**_HINTS, **_AGENT_HINTS} if prefix == AGENT else _HINTS
+    return lambda reason: hints.get(reason, "").format_map(names)
+
+
+def warn_if_plain(what: str, url: str) -> None:
+    """Print a warning if credentials for `url` are sent unencrypted to another machine; once for each address."""
+    parts = urlsplit(url)
+    if parts.scheme.rpartition("+")[2] == "http" and not is_this_machine(parts.hostname or ""):
+        _warn(what, f"{parts.scheme}://{parts.netloc}")
+
+
+def warn_of_sink(url: str) -> None:
+    """Print a warning if a sink sends credentials unencrypted to another machine."""
+    parameters = dict(parse_qsl(urlsplit(url).query, keep_blank_values=True))
+    if not SECRET_PARAMETERS.isdisjoint(parameters):
+        warn_if_plain("the sink's credentials", url)
+
+
+# A client may be created again and again, even while a screen is shown.
+@functools.cache
+def _warn(what: str, address: str) -> None:
+    note(f"{address}: {what} are sent unencrypted (hint: use https)")
 
 
 @dataclass(frozen=True)
@@ -41,15 +113,6 @@ class JolokiaSettings:
     jolokia_target_user: str | None = None
     jolokia_target_password_file: Path | None = None
     trusted_user: tuple[str, ...] = ()
-
-
-TRUSTED_USER = click.option(
-    "--trusted-user",
-    metavar="NAME",
-    multiple=True,
-    envvar="CASSTAT_TRUSTED_USER",
-    help="User, besides root, cassandra and the current one, whose Cassandra is trusted with credentials (repeatable).",
-)
 
 
 def _option(flag: str, metavar: str, text: str, kind: Any = None) -> Any:

@@ -19,8 +19,8 @@ import click
 
 from cli.errors import CasstatError
 from cli.install_hint import require_packages
-from cli.parameters.recording_path import ObjectUrl
-from cli.parameters.time_types import bounds
+from cli.parameters.parameter_types import bounds
+from cli.parameters.recording_options import ObjectUrl
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.object_urls import last_name, open_store, store_errors
 from collector.merge.merge import COLUMNAR_NEEDS

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.parameters.time_types import bounds
+from cli.parameters.parameter_types import bounds
 from cli.recordings.merge_options import MAX_S, MergeSettings
 from cli.recordings.run_defaults import limits_of
 from collector.printable import one_line

@@ -8,9 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
-from cli.parameters.recording_path import RecordingPath
-from cli.parameters.table_names import name_of
-from cli.parameters.time_types import Duration, TimeOfDay, range_options
+from cli.parameters.parameter_types import Duration, TimeOfDay, name_of, range_options
+from cli.parameters.recording_options import RecordingPath
 from collector.recording.header import MAX_SERIES
 from collector.runs.clock_offset import MAX_OFFSET_S
 
@@ -69,7 +68,7 @@ def merge_options(command: Command) -> Command:
             help="Interval between rows."
             "  [merge: 5s; plot: chosen to give at most 300 points; the recording's if longer]",
         ),
-        range_options("--to"),
+        range_options,
         click.option(
             "--nodes",
             default="",

@@ -15,7 +15,7 @@ import click
 
 from cli.errors import CasstatError, note
 from cli.install_hint import require_packages
-from cli.parameters.output_folder import output_folder
+from cli.parameters.recording_options import output_folder
 from cli.recordings.merge_cluster import MergeCluster
 from cli.recordings.merge_grid import grid_of
 from cli.recordings.merge_options import MergeSettings

@@ -8,8 +8,8 @@ from tempfile import TemporaryDirectory
 
 from cli.errors import CasstatError
 from cli.install_hint import require_packages
-from cli.parameters.recording_path import ObjectUrl
-from cli.parameters.time_types import TimeOfDay, bounds
+from cli.parameters.parameter_types import TimeOfDay, bounds
+from cli.parameters.recording_options import ObjectUrl
 from cli.recordings.merge_options import MergeSettings
 from collector.printable import one_line
 from collector.recording.object_store import ObjectStore, ObjectStoreError, object_store_name, package_for, parts_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.errors import CasstatError
-from cli.parameters.output_folder import output_folder
+from cli.parameters.recording_options import output_folder
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import merged
 from cli.recordings.run_defaults import run_at

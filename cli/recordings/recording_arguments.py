@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.errors import CasstatError
-from cli.line.missing_names import missing_recorded_message
-from cli.parameters.time_types import TimeOfDay, bounds
+from cli.line.line_program import missing_recorded_message
+from cli.parameters.parameter_types import TimeOfDay, bounds
 from collector.printable import count_text
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.errors import CasstatError
-from cli.parameters.time_types import TimeOfDay
+from cli.parameters.parameter_types import TimeOfDay
 from collector.load_results import result_file
 from collector.load_results.client_result import ClientResult
 from collector.load_results.result_file import ResultFileError, read_result

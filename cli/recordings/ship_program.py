@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 from cli.errors import CasstatError, note
-from cli.parameters.plain_http import warn_of_sink
-from cli.parameters.time_types import TimeOfDay
+from cli.parameters.jolokia_options import warn_of_sink
+from cli.parameters.parameter_types import TimeOfDay
 from cli.recordings.recording_arguments import recorded_bounds
 from cli.recordings.run_defaults import NodeFiles, files_by_node
 from cli.safe_echo import echo

@@ -8,7 +8,7 @@ from typing import TypeVar
 import click
 
 from cli.errors import CasstatError, note
-from cli.parameters.read_limit_options import memory_limit
+from cli.parameters.recording_options import memory_limit
 from cli.recordings.run_defaults import results_in
 from cli.runs.clients.client_host_summary import with_client_peaks
 from cli.runs.run_summary import RunSummary, summary_of

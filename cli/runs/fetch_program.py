@@ -12,7 +12,7 @@ import click
 
 from cli.errors import CasstatError, note
 from cli.parameters.jolokia_options import JolokiaSettings
-from cli.parameters.time_types import TimeOfDay
+from cli.parameters.parameter_types import TimeOfDay
 from cli.runs.agents.agent_clients import agent_clients
 from cli.runs.stored_fetch import fetch_stored
 from cli.safe_echo import echo

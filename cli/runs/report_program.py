@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from cli.errors import CasstatError
 from cli.install_hint import require_packages
-from cli.parameters.output_folder import output_folder
+from cli.parameters.recording_options import output_folder
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import merged
 from cli.recordings.run_defaults import read_run_in, results_in, run_at

@@ -14,8 +14,7 @@ import click
 
 from cli.errors import CasstatError, note
 from cli.line.node_selection import users_of
-from cli.parameters.jolokia_options import JolokiaSettings, access_from
-from cli.parameters.plain_http import warn_if_plain
+from cli.parameters.jolokia_options import JolokiaSettings, access_from, warn_if_plain
 from cli.runs.agents.agent_clients import AgentClients
 from cli.runs.agents.private_agent import PrivateAgent
 from cli.runs.ssh.remote_spool import JOLOKIA_PASSWORD, JOLOKIA_USER, TRUSTED_USER

@@ -16,7 +16,7 @@ from importlib.metadata import version
 from cli.agent.signals import AgentClock, Signals, StoppedError, listening
 from cli.agent.sink_threads import check as check_sinks
 from cli.errors import CasstatError, note
-from cli.parameters.plain_http import warn_of_sink
+from cli.parameters.jolokia_options import warn_of_sink
 from cli.safe_echo import echo
 from cli.simulate import figure_rows
 from cli.simulate.compute_gate import ComputeGate

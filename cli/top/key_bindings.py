@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from cli.parameters.time_types import TimeOfDay, duration_of, time_of
+from cli.parameters.parameter_types import TimeOfDay, duration_of, time_of
 from cli.top import transposed
 from cli.top.column_sets import SETS, columns, set_of
 from cli.top.groups import are_shown, group_order, selected_group

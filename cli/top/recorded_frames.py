@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from cli.errors import CasstatError
-from cli.parameters.read_limit_options import memory_limit
+from cli.parameters.recording_options import memory_limit
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import merged
 from collector.live.cluster_interval import ClusterEvent, State, dc_rack

@@ -15,8 +15,6 @@ from collector.printable import one_line
 
 MAX_INTEGER = 1 << 63
 DAY_S = 86400
-# A scrape interval that the headers of earlier versions contain.
-FORMER_INTERVAL_S = 3600.0
 VERSION = 2
 """The version of the format; version 2 added sequence numbers and footers."""
 FULL_EVERY = 600
@@ -162,8 +160,7 @@ def _metric_of(
 ) -> Metric:
     if not all(isinstance(text, str) for text in (name, unit, count, total, *labels)) or not isfinite(scale):
         raise ValueError("header with a malformed metric")
-    interval = ScrapeInterval.SLOW if scrape_interval == FORMER_INTERVAL_S else ScrapeInterval(scrape_interval)
-    metric = Metric(name, Kind(kind), unit, "", labels, interval, scale, count, total)
+    metric = Metric(name, Kind(kind), unit, "", labels, ScrapeInterval(scrape_interval), scale, count, total)
     known = CATALOGUE.get(name, metric)
     # Rules are not recorded; they are taken from the current catalogue.
     if known.meaning != metric.meaning:

@@ -14,7 +14,7 @@ import pytest
 
 from cli.commands import attach
 from cli.jolokia_policy import FILE
-from cli.line.line_settings import LineSettings
+from cli.line.node_selection import LineSettings
 from cli.parameters.jolokia_options import JolokiaSettings
 from cli.setup.attach.launcher import Runner
 from cli.setup.doctor import (

@@ -11,7 +11,7 @@ import pytest
 from distributed import Client
 
 from cli.errors import CasstatError
-from cli.parameters.recording_path import ObjectUrl
+from cli.parameters.recording_options import ObjectUrl
 from cli.recordings import merge_cluster
 from cli.recordings.merge_cluster import on_cluster, worker_problem
 from cli.recordings.merge_options import MergeSettings

@@ -9,7 +9,7 @@ import pytest
 
 from collector.model.mbean import properties
 from collector.node.jolokia.client import Jolokia
-from collector.node.jolokia.node_facts import read_facts
+from collector.node.jolokia.mbean_source import read_facts
 from collector.printable import count_text
 from tests.faults.fake_jolokia import FakeJolokia
 from tests.faults.fake_node import Json, Override, error, is_about

@@ -10,14 +10,13 @@ from typing import Any
 
 import pytest
 
-from cli.parameters.access_advice import JOLOKIA, hint_for
+from cli.parameters.jolokia_options import JOLOKIA, hint_for
 from cli.setup.demo.demo_node import Node
 from collector.model.clock import SystemClock
 from collector.node.catalogue import BEANS
 from collector.node.jolokia.client import Jolokia, JolokiaError
 from collector.node.jolokia.jolokia_access import JolokiaAccess
-from collector.node.jolokia.mbean_source import MBeanSource
-from collector.node.jolokia.node_facts import read_facts
+from collector.node.jolokia.mbean_source import MBeanSource, read_facts
 from collector.node.selection import Selection
 from tests.faults.certificates import Authority, Certificate
 from tests.real.agents import ADDRESS, JMX_PORT, JOLOKIA_VERSIONS, BareNode, attached, jar_of, pid_of

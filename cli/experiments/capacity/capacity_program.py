@@ -17,7 +17,7 @@ from cli.experiments.capacity.capacity_folder import SearchState, read_state, re
 from cli.experiments.capacity.capacity_results import write_results
 from cli.experiments.capacity.settling import Settling
 from cli.experiments.capacity.step_reader import RecordedStep, recorded_step
-from cli.parameters.placeholders import (
+from cli.parameters.parameter_values import (
     HOST_PLACEHOLDERS,
     PlaceholderError,
     filled,

@@ -6,7 +6,7 @@ from math import inf
 from pathlib import Path
 
 from cli.errors import CasstatError
-from cli.parameters.read_limit_options import memory_limit
+from cli.parameters.recording_options import memory_limit
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import NoDataError, merged
 from cli.recordings.run_defaults import results_in

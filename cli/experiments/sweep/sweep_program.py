@@ -21,7 +21,7 @@ from cli.experiments.sweep.sweep_settings import (
     record_settings,
     require_sound,
 )
-from cli.parameters.placeholders import filled_except_hosts
+from cli.parameters.parameter_values import filled_except_hosts
 from cli.run_folder import FOLDER_VARIABLE, RUN_VARIABLE, run_folder_name
 from cli.runs.command.command_runner import CommandRunner
 from cli.runs.command.signal_handlers import handling

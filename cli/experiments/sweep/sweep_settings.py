@@ -11,12 +11,13 @@ from pathlib import Path
 import click
 
 from cli.errors import CasstatError
-from cli.parameters.parameter_values import ParameterError, parameter_of
-from cli.parameters.placeholders import (
+from cli.parameters.parameter_values import (
     HOST_PLACEHOLDERS,
+    ParameterError,
     PlaceholderError,
     filled,
     filled_except_hosts,
+    parameter_of,
     placeholders,
     require_match,
 )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from cli.agent.input_end import END_WITH_INPUT
+from cli.agent.signals import END_WITH_INPUT
 from cli.errors import CasstatError, note
 from cli.launch import casstat_command
 from cli.runs.command.supervisor import end

@@ -15,7 +15,7 @@ from typing import Any
 
 from cli.errors import CasstatError
 from cli.launch import casstat_command
-from cli.parameters.read_limit_options import memory_limit
+from cli.parameters.recording_options import memory_limit
 from collector.load_results.client_format import ClientFormatError, CommandTimes, FormatChoice
 from collector.load_results.client_result import ClientResult
 from collector.load_results.format_registry import read_file

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cli.errors import CasstatError
-from cli.parameters.access_advice import JOLOKIA, hint_for
+from cli.parameters.jolokia_options import JOLOKIA, hint_for
 from cli.setup.attach.jolokia_agent_options import Agent, options_file
 from cli.setup.attach.launcher import SMALL, TIMEOUT_S, Done, require_jolokia
 from cli.setup.attach.target_process import AT_START, DISABLED, java_for, runner, subject
@@ -19,7 +19,7 @@ from collector.node.host.cassandra_processes import DEFAULT_URL, LocalNode, loca
 from collector.node.host.trust import file_problem, listener_problem
 from collector.node.jolokia.client import Jolokia, UrlError
 from collector.node.jolokia.jolokia_access import JolokiaAccess
-from collector.node.jolokia.node_facts import RELEASE, read_facts
+from collector.node.jolokia.mbean_source import RELEASE, read_facts
 from collector.printable import one_line
 
 ASK_TIMEOUT_S = 3.0

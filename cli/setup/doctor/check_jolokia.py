@@ -18,7 +18,7 @@ from cli.setup.doctor.finding import Finding, has_problem, ok, problem, warning
 from collector.model.mbean import METRICS, properties
 from collector.node.host.cassandra_processes import LocalNode, NodeFacts, local_pid
 from collector.node.jolokia.client import Jolokia, JolokiaError
-from collector.node.jolokia.node_facts import RELEASE, read_facts
+from collector.node.jolokia.mbean_source import RELEASE, read_facts
 from collector.node.metrics.requests import SCOPES
 from collector.printable import one_line
 from collector.secrets import SecretError, read_password

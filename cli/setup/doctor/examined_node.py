@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from cli.line import node_selection
-from cli.line.line_settings import DEFAULT_S, LineSettings
+from cli.line.node_selection import DEFAULT_S, LineSettings
 from cli.setup.doctor.command_hints import Advice
 from collector.model.snapshot import SourceError
 from collector.node.host.cassandra_processes import LocalNode

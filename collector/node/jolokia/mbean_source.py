@@ -1,26 +1,31 @@
-"""A source that reads a Cassandra node: discovers its MBeans, schedules requests, and sends one POST per tick."""
+"""A source that reads a Cassandra node: discovers its MBeans, schedules requests, and sends one POST per tick.
+
+It also reads facts about the node: address, data directories, process and peers.
+"""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from collector.backoff import FIRST_PAUSE_S, MAX_PAUSE_S
 from collector.model.clock import EARLY_S, Clock
-from collector.model.mbean import Labels, MBean, MBeanRequest, mbean_requests
+from collector.model.mbean import MAX_NUMBER, Labels, MBean, MBeanRequest, mbean_requests
 from collector.model.metric import ScrapeInterval, Values
 from collector.model.snapshot import Scrape, SourceError
 from collector.node.host.cassandra_processes import NodeFacts, local_nodes, local_pid
 from collector.node.jolokia.client import Jolokia, JolokiaError
-from collector.node.jolokia.node_facts import read_facts, read_peers
 from collector.node.jolokia.table_budget import Ranking, Remainder
 from collector.node.metrics.decaying_percentiles import DECAYED
 from collector.node.metrics.jvm import START_TIME
-from collector.node.metrics.storage import SCHEMA_VERSION, members
+from collector.node.metrics.storage import SCHEMA_VERSION, SERVICE, members
 from collector.node.sampling.source_names import JOLOKIA_SOURCE
 from collector.node.selection import Selection, Table
 from collector.printable import one_line
 
+RELEASE = json.dumps({"type": "read", "mbean": SERVICE, "attribute": "ReleaseVersion"})
+"""The request for Cassandra's version."""
 FORBIDDEN, NOT_FOUND = 403, 404
 # The name prefix of metrics that every JVM has, even one that does not run Cassandra.
 JVM = "cassandra_jvm_"
@@ -32,6 +37,52 @@ SEARCH_REST, LONG_SEARCH_REST = 20, 500
 SCHEMA, ALL = "schema", "all"
 # Maximum number of requests in one tick, not counting those that are sent on every tick or that rank tables.
 RARE_PER_TICK = 300
+
+
+def read_facts(jolokia: Jolokia, timeout_s: float) -> NodeFacts:
+    """Return the node's facts; a missing attribute leaves a fact empty. Raises JolokiaError as `Jolokia.post` does."""
+    attributes = {
+        SERVICE: ["LocalHostId", "EndpointToHostId", "AllDataFileLocations"],
+        "java.lang:type=Runtime": ["Name", "StartTime"],
+    }
+    requests = [json.dumps({"type": "read", "mbean": bean, "attribute": names}) for bean, names in attributes.items()]
+    service, runtime = (_mapping(response.get("value")) for response in jolokia.post(requests, timeout_s))
+    local_id = service.get("LocalHostId")
+    host_ids = _mapping(service.get("EndpointToHostId"))
+    address = next((_address(endpoint) for endpoint, host_id in host_ids.items() if host_id == local_id), "")
+    directories = service.get("AllDataFileLocations")
+    start_ms = runtime.get("StartTime")
+    started_ms = start_ms if isinstance(start_ms, int) and 0 <= start_ms <= MAX_NUMBER else 0
+    return NodeFacts(
+        address,
+        tuple(Path(path) for path in directories if isinstance(path, str)) if isinstance(directories, list) else (),
+        str(runtime.get("Name", "")),
+        started_ms,
+        peers=_addresses(host_ids),
+    )
+
+
+def read_peers(jolokia: Jolokia, timeout_s: float) -> tuple[str, ...]:
+    """Return the sorted addresses of all nodes in the ring. Raises JolokiaError if there is no usable response."""
+    request = json.dumps({"type": "read", "mbean": SERVICE, "attribute": "EndpointToHostId"})
+    (response,) = jolokia.post([request], timeout_s)
+    host_ids = response.get("value")
+    if not isinstance(host_ids, dict) or not host_ids:
+        raise JolokiaError(f"{jolokia.url}: the EndpointToHostId attribute is missing or malformed")
+    return _addresses(host_ids)
+
+
+def _addresses(endpoints: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted({_address(endpoint) for endpoint in endpoints}))
+
+
+def _address(endpoint: str) -> str:
+    """Return an endpoint's address without the host name and slash that Java may put before it."""
+    return endpoint.lstrip("/").rpartition("/")[2]
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 class _ScheduledRequest:

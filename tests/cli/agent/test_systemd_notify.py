@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.agent.systemd_notify import Notifier
+from cli.agent.signals import Notifier
 
 
 class Manager:

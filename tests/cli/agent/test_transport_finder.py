@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import pytest
 
-from cli.agent.transport_finder import EVERY_S, TransportFinder
-from cli.line.transports import TransportFactory
+from cli.agent.agent_config import EVERY_S, TransportFinder
+from cli.line.node_selection import TransportFactory
 from collector.model.snapshot import SourceError
 from collector.node.jolokia.client import Jolokia
 from collector.node.jolokia.mbean_source import MBeanSource

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cli.errors import CasstatError
-from cli.line.event_file import EventFile
+from cli.line.line_recorder import EventFile
 from tests.collector.fakes import file_size_limit
 
 LINES = st.lists(st.lists(st.text("ab", max_size=9), max_size=4), max_size=8)

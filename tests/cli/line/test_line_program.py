@@ -7,9 +7,8 @@ import click
 import pytest
 
 from cli.errors import CasstatError
-from cli.line import line_program, node_selection, transports
-from cli.line.line_settings import LineSettings
-from cli.line.transports import NoTransportError
+from cli.line import line_program, node_selection
+from cli.line.node_selection import LineSettings, NoTransportError
 from collector.node.host.cassandra_processes import LocalNode
 from tests.collector.fakes import FakeClock
 
@@ -27,7 +26,7 @@ class Machine:
             return [OTHER, started] if sum(self.clock.slept) >= starts_after else [OTHER]
 
         monkeypatch.setattr(node_selection, "local_nodes", local_nodes)
-        monkeypatch.setattr(transports, "nodetool_path", lambda *_: None)
+        monkeypatch.setattr(node_selection, "nodetool_path", lambda *_: None)
 
     def kind_of_contact(self, *, wait: bool) -> str:
         _, sampler, _ = line_program._contact_node(LineSettings(jmx_port=7200, wait=wait), self.clock, [])

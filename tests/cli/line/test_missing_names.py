@@ -2,7 +2,7 @@
 
 import pytest
 
-from cli.line.missing_names import missing_keyspace_message, missing_port_message
+from cli.line.line_program import missing_keyspace_message, missing_port_message
 from collector.node.host.cassandra_processes import LocalNode
 
 EXISTING = {("ks", ""), ("ks", "t1"), ("ks", "t2"), ("system", ""), ("system", "local")}

@@ -7,10 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from cli.line.countdown import countdown_text
 from cli.line.line_program import view_of
-from cli.line.line_settings import LineSettings
-from cli.line.row_printer import InitialHeader, OutputOptions, print_rows, view_for_sample
+from cli.line.node_selection import LineSettings
+from cli.line.row_printer import InitialHeader, OutputOptions, countdown_text, print_rows, view_for_sample
 from cli.main import main
 from collector.model.metric import Series
 from collector.model.sample import Derived, Rate, Sample

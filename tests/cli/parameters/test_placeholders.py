@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.parameters.placeholders import NAME, PlaceholderError, filled, placeholders, require_match
+from cli.parameters.parameter_values import NAME, PlaceholderError, filled, placeholders, require_match
 
 NAMES = st.from_regex(NAME, fullmatch=True)
 TEXTS = st.text(max_size=30)

@@ -8,7 +8,7 @@ import pytest
 
 from cli.agent.sink_threads import check
 from cli.main import main
-from cli.parameters import plain_http
+from cli.parameters import jolokia_options
 from cli.parameters.jolokia_options import JolokiaSettings, connect
 from cli.runs.agents.agent_clients import agent_clients
 from cli.top.top_program import TopSettings, plan_of
@@ -20,7 +20,7 @@ HERE = ("127.0.0.1", "127.0.62.7", "localhost", "[::1]", "[::ffff:127.0.0.1]")
 
 @pytest.fixture(autouse=True)
 def _forget_warnings() -> None:
-    plain_http._warn.cache_clear()
+    jolokia_options._warn.cache_clear()
 
 
 @pytest.fixture

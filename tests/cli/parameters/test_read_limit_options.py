@@ -12,7 +12,7 @@ import zstandard
 from cli.command_list import command_names
 from cli.errors import CasstatError
 from cli.main import main
-from cli.parameters.read_limit_options import memory_limit
+from cli.parameters.recording_options import memory_limit
 from collector.recording.header import SeriesLimit, TooManySeriesError
 from tests.collector.merge.malformed_records import changed
 from tests.collector.merge.recorded_nodes import busy, record

@@ -7,7 +7,7 @@ import click
 import pytest
 
 from cli.main import main
-from cli.parameters.time_types import Duration, Moment, TimeOfDay, bounds
+from cli.parameters.parameter_types import Duration, Moment, TimeOfDay, bounds
 from tests.collector.zones import CENTRAL_EUROPE, local_zone
 
 

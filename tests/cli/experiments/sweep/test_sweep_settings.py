@@ -17,7 +17,7 @@ from cli.experiments.sweep.sweep_settings import (
     words_of,
 )
 from cli.main import main
-from cli.parameters.placeholders import filled_except_hosts
+from cli.parameters.parameter_values import filled_except_hosts
 from cli.run_folder import run_folder_name
 from cli.runs.record_program import RecordSettings
 from collector.runs.parameter_sweep import GIVEN, Sweep, SweepSettings

@@ -11,7 +11,7 @@ import pytest
 
 from collector.node.host.cassandra_processes import NodeFacts
 from collector.node.host.discovery import default_interfaces, disk_of, disks_of, interface_of, is_this_machine
-from collector.node.jolokia.node_facts import read_facts
+from collector.node.jolokia.mbean_source import read_facts
 from tests.collector import captures
 from tests.collector.fakes import FakeJolokia
 from tests.collector.nodes import RUNTIME, SERVICE

@@ -1,22 +1,141 @@
-"""The options of `casstat record`, shared by the commands that record runs, and the command line that they accept."""
+"""Options of commands that record or read recordings: `record`, paths and URLs, limits, output directories."""
 
 import functools
 import os
 import re
-from collections.abc import Callable
+import resource
+from collections.abc import Callable, Iterator
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import click
 
+from cli.errors import CasstatError
 from cli.parameters.agent_options import NAMES, agent_options
 from cli.parameters.jolokia_options import OPTIONS as JOLOKIA_OPTIONS
 from cli.parameters.jolokia_options import TRUSTED_USER, JolokiaSettings
-from cli.parameters.redact_option import redact_option
-from cli.parameters.run_name import RunName
-from cli.parameters.time_types import Duration
+from cli.parameters.parameter_types import Duration, RunName, Size
+from collector.printable import one_line
+from collector.recording.header import MAX_MEMORY_BYTES, MAX_SERIES, TooManySeriesError
+from collector.recording.object_store import is_object_url
 
+STATM = Path("/proc/self/statm")
+DATA_FIELD = 5
+MESSAGE = "reading the recordings requires more than"
+HINT = "read fewer nodes or a shorter time range, or raise --max-memory"
 MIN_DURATION_S = 1.0
+
+
+class ObjectUrl(str):
+    """The URL of recordings in object storage."""
+
+    __slots__ = ()
+
+
+class RecordingPath(click.ParamType["Path | ObjectUrl"]):
+    """A path, or a URL of object storage."""
+
+    name = "path"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> "Path | ObjectUrl":
+        """Return the path or the URL."""
+        text = str(value)
+        return ObjectUrl(text) if is_object_url(text) else Path(text)
+
+
+@contextmanager
+def output_folder(folder: Path) -> Iterator[None]:
+    """Create the directory and run the block; an OSError becomes a CasstatError with a one-line message."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield
+    except OSError as error:
+        raise CasstatError(f"{error.filename or folder}: cannot write: {one_line(error.strerror or error)}") from None
+
+
+class SecretPattern(click.ParamType["re.Pattern[str]"]):
+    """The parameter type of --redact."""
+
+    name = "pattern"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> "re.Pattern[str]":
+        if isinstance(value, re.Pattern):
+            return value
+        try:
+            return re.compile(str(value), re.MULTILINE)
+        except (re.error, OverflowError, RecursionError) as error:
+            # The pattern itself may be a secret.
+            self.fail(f"not a regular expression: {getattr(error, 'msg', error)}", param, ctx)
+
+
+redact_option = click.option(
+    "--redact",
+    type=SecretPattern(),
+    multiple=True,
+    metavar="REGEX",
+    help="Also replace matches of REGEX, or its first group, in all that is written (repeatable).  [known forms]",
+)
+
+
+def read_limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options to a command; it receives `max_series` and `max_memory`."""
+    options = [
+        click.option(
+            "--max-series",
+            type=click.IntRange(min=1),
+            default=MAX_SERIES,
+            help=f"Maximum number of series per node.  [{MAX_SERIES}]",
+        ),
+        click.option(
+            "--max-memory",
+            type=Size(),
+            default=str(MAX_MEMORY_BYTES),
+            metavar="SIZE",
+            help=f"Maximum memory per process.  [{MAX_MEMORY_BYTES >> 30}G]",
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def read_limits(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options to a command and limit its memory; it receives `max_series`. Must be the innermost decorator."""
+
+    @functools.wraps(command)
+    def with_limits(*arguments: Any, max_memory: int, **options: Any) -> Any:
+        with memory_limit(max_memory):
+            return command(*arguments, **options)
+
+    return read_limit_options(with_limits)
+
+
+@contextmanager
+def memory_limit(limit_bytes: int, message: str = MESSAGE, hint: str = HINT) -> Iterator[None]:
+    """Limit the memory of this process, and of each child process, to this process's current usage plus `limit_bytes`.
+
+    Raises CasstatError if the block exceeds this limit, with a message that begins with `message` and has the hint, or
+    if a recording exceeds its series limit.
+    """
+    if find_spec("numpy"):
+        # Imported before usage is measured: numpy's threads reserve hundreds of megabytes on machines with many cores.
+        import numpy as np  # noqa: F401
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    used = int(STATM.read_text().split()[DATA_FIELD]) * resource.getpagesize()
+    allowed = [limit for limit in before if limit != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_DATA, (min(used + limit_bytes, *allowed, 1 << 62), before[1]))
+    try:
+        yield
+    except (MemoryError, BrokenProcessPool):
+        size = f"{limit_bytes / (1 << 30):.3g}G"
+        raise CasstatError(f"{message} {size} of memory (hint: {hint})") from None
+    except TooManySeriesError as error:
+        raise CasstatError(f"{error} (hint: raise --max-series)") from None
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, before)
 
 
 class Tag(click.ParamType["tuple[str, str]"]):

@@ -1,7 +1,8 @@
-"""Parameter types for durations (`90`, `90s`, `5m`) and times (`10:47`, `2026-11-21T15:30`, epoch seconds)."""
+"""Parameter types: durations (`90s`), times (`10:47`, epoch seconds), sizes, names of columns, tables and runs."""
 
+import difflib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from math import isnan
@@ -9,13 +10,19 @@ from typing import Any, TypeVar
 
 import click
 
-from cli.parameters.renamed_options import Renamed
+from collector.runs.run_texts import MAX_NAME_CHARS, require_accepted
+from exporters.rows.columns import Column
 
-UNITS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+UNITS_S = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 DURATION_EXAMPLES = "30, 30s, 5m or 1.5h"
 TIME_EXAMPLES = "10:47, 2026-11-21T15:30 or seconds since the epoch"
 _DURATION = re.compile(r"(?P<number>\d{1,12}(?:\.\d{0,20})?|\.\d{1,20})(?P<unit>ms|[smhd]?)", re.ASCII)
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?", re.ASCII)
+Command = TypeVar("Command", bound=Callable[..., Any])
+UNITS_BYTES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+MIN_BYTES = 1 << 20
+HELP = "help"
+NAME = re.compile(r"[\w*?]+", re.ASCII)
 
 
 def duration_of(text: str) -> float:
@@ -23,7 +30,7 @@ def duration_of(text: str) -> float:
     match = _DURATION.fullmatch(text.strip())
     if match is None:
         raise ValueError(text)
-    return float(match["number"]) * UNITS[match["unit"]]
+    return float(match["number"]) * UNITS_S[match["unit"]]
 
 
 class Duration(click.ParamType["float"]):
@@ -130,18 +137,92 @@ class Moment(click.ParamType["float | TimeOfDay"]):
             self.fail(f"'{value}' is not a valid time (hint: use {TIME_EXAMPLES})", param, ctx)
 
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-def range_options(*former: str) -> Callable[[Command], Command]:
-    """Add --from and --until as the arguments `begin` and `end`. --until also accepts its `former` names."""
+def range_options(command: Command) -> Command:
+    """Add --from and --until as the arguments `begin` and `end`."""
     begin = click.option("--from", "begin", type=Moment(), help=f"Start of the time range: {TIME_EXAMPLES}.")
-    end = click.option(
-        "--until",
-        "end",
-        cls=Renamed,
-        former=former,
-        type=Moment(),
-        help="End of the time range, inclusive, in the same formats.",
-    )
-    return lambda command: begin(end(command))
+    end = click.option("--until", "end", type=Moment(), help="End of the time range, inclusive, in the same formats.")
+    return begin(end(command))
+
+
+class Size(click.ParamType["int"]):
+    """The parameter type for sizes of at least 1M, in bytes or with one of the binary suffixes K, M, G and T."""
+
+    name = "size"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the number of bytes."""
+        match = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)([KMGT]?)(?:i?B)?", str(value), re.IGNORECASE)
+        size = int(float(match[1]) * UNITS_BYTES[match[2].upper()]) if match else 0
+        if size < MIN_BYTES:
+            self.fail(f"'{value}' is not a valid size (hint: use at least 1M, such as 500M or 2G)", param, ctx)
+        return size
+
+
+def wide_columns() -> Sequence[Column]:
+    # Imported here because most commands never list columns.
+    from exporters.rows.view import View
+
+    return View(wide=True).columns
+
+
+class ColumnNames(click.ParamType["tuple[str, ...]"]):
+    """The parameter type for a column set, or for comma-separated column names or headers; yields a tuple of names."""
+
+    name = "names"
+
+    def __init__(self, columns: Callable[[], Sequence[Column]] = wide_columns, sets: Sequence[str] = ()) -> None:
+        self._columns, self._sets = columns, sets
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        """Return the column names without duplicates; for 'help', print the list and exit."""
+        if isinstance(value, tuple):
+            return value
+        if value == HELP and ctx is not None:
+            for line in [*(f"{name}  (column set)" for name in self._sets), *column_lines(self._columns())]:
+                click.echo(line)
+            ctx.exit()
+        if value in self._sets:
+            return (str(value),)
+        words = [word.strip().lower() for word in str(value).split(",") if word.strip()]
+        if not words:
+            self.fail(f"'{value}' does not name a column (hint: use 'help' for a list)", param, ctx)
+        names = {column.header.lower(): column.name for column in reversed(self._columns())}
+        names |= {column.name: column.name for column in self._columns()}
+        for word in words:
+            if word in self._sets:
+                reason = f"column set '{word}' cannot be combined with other names"
+                self.fail(f"{reason} (hint: use one set or a list of columns)", param, ctx)
+            if word not in names:
+                similar = difflib.get_close_matches(word, [*self._sets, *names], 1, 0.5)
+                hint = f"did you mean '{similar[0]}'?" if similar else "use 'help' for a list"
+                self.fail(f"unknown column '{word}' (hint: {hint})", param, ctx)
+        return tuple(dict.fromkeys(names[word] for word in words))
+
+
+def column_lines(columns: Sequence[Column]) -> list[str]:
+    """Return one line per column with its name, header and description."""
+    name, header = (max(len(getattr(column, field)) for column in columns) for field in ("name", "header"))
+    return [f"{column.name:{name}}  {column.header:{header}}  {column.help}" for column in columns]
+
+
+def name_of(_context: click.Context, parameter: click.Parameter, value: str | None) -> str:
+    """Return a keyspace or table name, or "" if none is given. Raises click.BadParameter if it is not a valid name."""
+    if value is not None and not NAME.fullmatch(value):
+        raise click.BadParameter(
+            f"{value!r} is not a {parameter.name} name (hint: use letters, digits and _, or * and ? for a pattern)"
+        )
+    return value or ""
+
+
+class RunName(click.ParamType["str"]):
+    """The parameter type of --name: a name that agents accept."""
+
+    name = "name"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name."""
+        try:
+            require_accepted("name", value, MAX_NAME_CHARS)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        return str(value)
