@@ -39,7 +39,7 @@ test: export THOROUGH_TESTS := 1
 test: check
 	sh tools/prepare test
 # Fault tests mostly wait, so four run at a time, together with the downloads and builds for tests/real.
-	nice -n 19 $(BIN)/python -m tests.real.fetch > $(VENV)/fetch.log 2>&1 & fetch=$$!; \
+	nice -n 10 $(BIN)/python -m tests.real.fetch > $(VENV)/fetch.log 2>&1 & fetch=$$!; \
 	$(BIN)/pytest tests/faults -m "not alone" --numprocesses 4 --dist worksteal; code=$$?; \
 	wait $$fetch || { cat $(VENV)/fetch.log; exit 1; }; exit $$code
 # No other program may run during these tests.

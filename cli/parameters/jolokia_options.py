@@ -1,4 +1,4 @@
-"""The options for access to a node (its Jolokia's URL, credentials and TLS, trusted users), and advice when it fails."""
+"""The options for access to a node: its Jolokia's URL, credentials, TLS and trusted users; advice when it fails."""
 
 import functools
 import os

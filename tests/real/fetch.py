@@ -4,8 +4,13 @@ On a new machine, fetching and building take minutes, so they are done in advanc
 """
 
 import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+from cli.errors import CasstatError
 from cli.setup.demo.demo_cluster import cache_folder
 from cli.setup.demo.java_runtime import fetch_cassandra
 from tests.real.agents import JOLOKIA_VERSIONS, jar_of
@@ -14,6 +19,10 @@ from tests.real.jmeter_plan import jmeter_jars
 from tests.real.nodes import no_progress
 from tests.real.percli import percli
 from tests.real.stores import influxd
+
+# The network may fail, and Go gives up on a TLS handshake after 10 s, even if this machine is busy.
+ATTEMPTS = 5
+PAUSE_S = 5.0
 
 
 def from_maven() -> None:
@@ -31,10 +40,23 @@ def built_by_go() -> None:
     percli()
 
 
+def repeated(fetch: Callable[[], None]) -> None:
+    """Call `fetch` until it succeeds, at most ATTEMPTS times; each call continues where the last one failed."""
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            return fetch()
+        except (subprocess.SubprocessError, AssertionError, OSError, CasstatError) as error:
+            if attempt == ATTEMPTS:
+                raise
+            sys.stderr.write(f"{fetch.__name__}: attempt {attempt}: {error}\n")
+            time.sleep(PAUSE_S)
+    return None
+
+
 def main() -> None:
     """Fetch and build concurrently. Raises the first error."""
     with ThreadPoolExecutor() as pool:
-        for running in [pool.submit(from_maven), pool.submit(built_by_go)]:
+        for running in [pool.submit(repeated, from_maven), pool.submit(repeated, built_by_go)]:
             running.result()
 
 

@@ -1,11 +1,10 @@
-"""Decoding many encoded increases at once gives what `delta_codec` gives for each, and the same errors."""
+"""Decoding many encoded increases at once gives what `increases_of` gives for each, and the same errors."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.merge.columnar.decode import decode_increases
-from collector.recording import codec
-from collector.recording.codec import CodingError
+from collector.recording.codec import CodingError, increases_of, increases_text
 
 INCREASES = st.lists(st.integers(0, 30) | st.integers(-(10**18) + 1, 10**18 - 1), max_size=20)
 TEXT = st.text("az019,-,A é", max_size=6)
@@ -14,7 +13,7 @@ TEXT = st.text("az019,-,A é", max_size=6)
 def one_by_one(texts: list[str]) -> list[list[int]] | None:
     """Return the increases in each text; None if one is malformed."""
     try:
-        return [codec.decode(text) for text in texts]
+        return [increases_of(text) for text in texts]
     except ValueError:
         return None
 
@@ -31,7 +30,7 @@ def at_once(texts: list[str]) -> list[list[int]] | None:
 
 @given(st.lists(INCREASES, max_size=8))
 def test_increases_are_those_of_each_text(lists: list[list[int]]) -> None:
-    texts = [codec.encode(increases)[1] for increases in lists]
+    texts = [increases_text(increases)[1] for increases in lists]
     assert at_once(texts) == one_by_one(texts)
 
 
