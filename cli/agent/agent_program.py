@@ -3,18 +3,16 @@
 Sinks, the API and the search for a transport may block, so they run in threads of their own.
 """
 
-import json
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import asdict, fields, replace
-from pathlib import Path
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import fields, replace
 
 import click
 
 from cli.agent.agent_config import RELOADED, AgentSettings, TransportFinder
-from cli.agent.agent_state import Agent, options_of
+from cli.agent.agent_state import Agent, LastIdentity, options_of
 from cli.agent.run_store import RunStore
 from cli.agent.signals import AgentClock, Notifier, Signals, StoppedError, end_with_input, listening
 from cli.agent.sink_threads import check as check_sinks
@@ -30,12 +28,9 @@ from cli.line.node_selection import (
     transport_factories,
 )
 from cli.run_folder import WORK_FOLDER, command_variable
-from collector.atomic_file import replace_file
 from collector.model.clock import ticks
-from collector.model.identity import Identity
-from collector.model.snapshot import SourceError, Tick
+from collector.model.snapshot import Tick
 from collector.node.host.busy_processes import BusyProcesses
-from collector.node.host.kernel_files import read_text
 from collector.node.sampling.node_sampler import NameOverrides, NodeSampler
 from collector.node.sampling.source_reader import Source
 from collector.node.selection import Selection
@@ -46,73 +41,8 @@ from exporters.api.server import check as check_server
 from exporters.api.web_values import WebConfigError
 from exporters.rate_limited_logger import RateLimitedLogger
 
-# If the first contact has succeeded, wait this long for the first reading before reporting the node as unavailable.
-FIRST_READING_S = 120.0
-FILE = "identity.json"
-MAX_CHARS = 255
 # Python's thread switch interval; it is short so that sink and API threads do not delay the sampling thread.
 SWITCH_S = 0.0005
-
-
-class Availability:
-    """Detects and logs changes in the node's availability; used only by the sampling thread."""
-
-    def __init__(self, log: Callable[[str], None], monotonic_s: Callable[[], float], *, answered: bool) -> None:
-        """Report changes to `log`; `answered` is true if the first contact succeeded."""
-        self._log = log
-        self._monotonic_s = monotonic_s
-        self._since_s = monotonic_s()
-        # None if the first contact succeeded and nothing has been read since.
-        self._answers = None if answered else False
-        self._origin = ""
-
-    def tick(self, *, answers: bool, problem: str, origin: str) -> None:
-        """Process a tick.
-
-        problem  the reason why the node is not answering.
-        origin   the origin of the node's counters, or "" if it is unknown.
-        """
-        restarted = bool(origin and self._origin) and origin != self._origin
-        self._origin = origin or self._origin
-        if answers == self._answers:
-            return
-        now_s = self._monotonic_s()
-        lasted_s = now_s - self._since_s
-        if not answers and self._answers is None and lasted_s < FIRST_READING_S:
-            return
-        if not answers:
-            self._log(f"Cassandra stopped answering, having answered for {lasted_s:.0f} s: {problem}")
-        elif self._answers is False:
-            restart = ": it restarted" if restarted else ""
-            self._log(f"Cassandra is answering, after {lasted_s:.0f} s without a response{restart}")
-        self._answers, self._since_s = answers, now_s
-
-
-class LastIdentity:
-    """The node's last identity, stored in a file beside the journal; empty if the file is missing or malformed."""
-
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / FILE
-        self.identity = _loaded(self._path)
-
-    def update(self, identity: Identity) -> None:
-        """Save the identity that the node now reports; after a write error, the next call tries again."""
-        if identity == self.identity:
-            return
-        with suppress(OSError):
-            replace_file(self._path, json.dumps(asdict(identity)).encode())
-            self.identity = identity
-
-
-def _loaded(path: Path) -> Identity:
-    try:
-        content = json.loads(read_text(path))
-        identity = Identity(**{field.name: content[field.name] for field in fields(Identity)})
-    except (SourceError, ValueError, RecursionError, TypeError, KeyError):
-        return Identity()
-    texts = asdict(identity).values()
-    usable = all(isinstance(text, str) and text.isprintable() and len(text) <= MAX_CHARS for text in texts)
-    return identity if usable else Identity()
 
 
 def run(settings: AgentSettings, reread: Callable[[], AgentSettings], environ: Mapping[str, str]) -> None:

@@ -1,22 +1,27 @@
 """The agent's state: it is updated on every tick and read by the API, Prometheus and the sinks."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import asdict, fields, replace
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from prometheus_client import CollectorRegistry
 
 from cli.agent.agent_config import AgentSettings
-from cli.agent.agent_program import Availability, LastIdentity
 from cli.agent.run_store import RunStore
 from cli.agent.sink_threads import Sinks
+from collector.atomic_file import replace_file
 from collector.merge.aggregation import NOWHERE
 from collector.merge.node_intervals import placement
 from collector.model.clock import Clock
+from collector.model.identity import Identity
 from collector.model.sample import Sample
-from collector.model.snapshot import Scrape, Snapshot
+from collector.model.snapshot import Scrape, Snapshot, SourceError
 from collector.node.host.host_source import identity_of
+from collector.node.host.kernel_files import read_text
 from collector.node.sampling.node_sampler import NodeSampler
 from collector.recording.files import size_of
 from collector.recording.writer import Journal
@@ -35,6 +40,71 @@ SINKS_FOLDER = "sinks"
 STALLED_TICKS, STALLED_S = 3, 10.0
 # A transport that sets its own pace, such as nodetool, may take this long to respond.
 PACED_S = 120.0
+# If the first contact has succeeded, wait this long for the first reading before reporting the node as unavailable.
+FIRST_READING_S = 120.0
+FILE = "identity.json"
+MAX_CHARS = 255
+
+
+class Availability:
+    """Detects and logs changes in the node's availability; used only by the sampling thread."""
+
+    def __init__(self, log: Callable[[str], None], monotonic_s: Callable[[], float], *, answered: bool) -> None:
+        """Report changes to `log`; `answered` is true if the first contact succeeded."""
+        self._log = log
+        self._monotonic_s = monotonic_s
+        self._since_s = monotonic_s()
+        # None if the first contact succeeded and nothing has been read since.
+        self._answers = None if answered else False
+        self._origin = ""
+
+    def tick(self, *, answers: bool, problem: str, origin: str) -> None:
+        """Process a tick.
+
+        problem  the reason why the node is not answering.
+        origin   the origin of the node's counters, or "" if it is unknown.
+        """
+        restarted = bool(origin and self._origin) and origin != self._origin
+        self._origin = origin or self._origin
+        if answers == self._answers:
+            return
+        now_s = self._monotonic_s()
+        lasted_s = now_s - self._since_s
+        if not answers and self._answers is None and lasted_s < FIRST_READING_S:
+            return
+        if not answers:
+            self._log(f"Cassandra stopped answering, having answered for {lasted_s:.0f} s: {problem}")
+        elif self._answers is False:
+            restart = ": it restarted" if restarted else ""
+            self._log(f"Cassandra is answering, after {lasted_s:.0f} s without a response{restart}")
+        self._answers, self._since_s = answers, now_s
+
+
+class LastIdentity:
+    """The node's last identity, stored in a file beside the journal; empty if the file is missing or malformed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / FILE
+        self.identity = _loaded(self._path)
+
+    def update(self, identity: Identity) -> None:
+        """Save the identity that the node now reports; after a write error, the next call tries again."""
+        if identity == self.identity:
+            return
+        with suppress(OSError):
+            replace_file(self._path, json.dumps(asdict(identity)).encode())
+            self.identity = identity
+
+
+def _loaded(path: Path) -> Identity:
+    try:
+        content = json.loads(read_text(path))
+        identity = Identity(**{field.name: content[field.name] for field in fields(Identity)})
+    except (SourceError, ValueError, RecursionError, TypeError, KeyError):
+        return Identity()
+    texts = asdict(identity).values()
+    usable = all(isinstance(text, str) and text.isprintable() and len(text) <= MAX_CHARS for text in texts)
+    return identity if usable else Identity()
 
 
 class Agent:

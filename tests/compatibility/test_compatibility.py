@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from cli.agent.agent_program import LastIdentity
+from cli.agent.agent_state import LastIdentity
 from cli.agent.run_store import RunStore
 from cli.main import main
 from cli.top.saved_view import remember, remembered

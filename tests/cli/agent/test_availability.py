@@ -1,6 +1,6 @@
 """Availability logs one line when the node stops answering, and one when it starts answering again."""
 
-from cli.agent.agent_program import FIRST_READING_S, Availability
+from cli.agent.agent_state import FIRST_READING_S, Availability
 from tests.collector.fakes import FakeClock
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.agent.agent_program import FILE, LastIdentity
+from cli.agent.agent_state import FILE, LastIdentity
 from collector.model.identity import Identity
 
 IDENTITY = Identity("prod", "dc1", "r1", "10.0.0.1")
