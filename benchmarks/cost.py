@@ -10,8 +10,7 @@ import psutil
 
 from benchmarks.figures import Figure
 from benchmarks.node import answering_s, cpu_s, jvm, real_node
-from cli.setup.demo.demo_node import Node
-from cli.setup.demo.node_files import OPENINGS
+from cli.setup.demo.demo_node import OPENINGS, Node
 
 TABLES = (10, 200)
 CALLS = (["tablestats"], ["tpstats"], ["tablehistograms", "bench", "t000"], ["compactionstats"])

@@ -1,4 +1,4 @@
-"""Defines the exception that ends a command with a message, and prints notes on stderr."""
+"""Defines the exception that ends a command with a message, and prints messages without control characters."""
 
 import re
 
@@ -6,13 +6,12 @@ import click
 
 from collector.printable import printable
 
+# A hint may contain parentheses, but not nested ones.
+_HINT = re.compile(r"(?: |^)\(hint: ((?:[^()]|\([^()]*\))*)\)")
+
 
 class CasstatError(Exception):
     """An expected failure of a command. The message is one line with the cause and, where possible, a hint."""
-
-
-# A hint may contain parentheses, but not nested ones.
-_HINT = re.compile(r"(?: |^)\(hint: ((?:[^()]|\([^()]*\))*)\)")
 
 
 def with_one_hint(message: str) -> str:
@@ -26,3 +25,8 @@ def with_one_hint(message: str) -> str:
 def note(message: str) -> None:
     """Print one line on stderr, with control characters replaced and with at most one hint."""
     click.echo(f"casstat: {with_one_hint(printable(message))}", err=True)
+
+
+def echo(text: object, *, err: bool = False) -> None:
+    """Print lines on stdout or stderr, with control characters other than line feeds replaced."""
+    click.echo("\n".join(map(printable, str(text).split("\n"))), err=err)

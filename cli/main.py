@@ -14,8 +14,7 @@ from collections.abc import Sequence
 import click
 
 from cli.command_list import COMPLETE, HELP, INTERNAL, LINE, PACKAGE, command_names
-from cli.errors import CasstatError, note, with_one_hint
-from cli.safe_echo import echo
+from cli.errors import CasstatError, echo, note, with_one_hint
 from collector.model.snapshot import SourceError
 from collector.printable import printable
 

@@ -10,8 +10,7 @@ from cli.errors import CasstatError
 from cli.jolokia_policy import FILE
 from cli.line.node_selection import LineSettings, nodes_here
 from cli.parameters.jolokia_options import TRUSTED_USER, JolokiaSettings
-from cli.setup.attach.attach_steps import Task
-from cli.setup.attach.jolokia_agent_options import Agent
+from cli.setup.attach.attach_steps import Agent, Task
 from cli.setup.attach.target_process import chosen
 from collector.secrets import SecretError, read_password
 from exporters.api.listen_address import ListenError, parse_address

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import click
 
-from cli.errors import CasstatError
-from cli.safe_echo import echo
+from cli.errors import CasstatError, echo
 from dashboards.grafana.dashboard_files import STORES
 
 GROUP = "monitor"

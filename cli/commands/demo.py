@@ -21,6 +21,7 @@ from cli.setup.demo.demo_cluster import (
     RATE,
     LocalCluster,
     Plan,
+    RunningCluster,
     cache_folder,
     node_name,
     require_driver,
@@ -29,7 +30,6 @@ from cli.setup.demo.demo_cluster import (
 )
 from cli.setup.demo.demo_node import Node
 from cli.setup.demo.java_runtime import DemoError
-from cli.setup.demo.running_cluster import RunningCluster
 
 GROUP = "experiment"
 

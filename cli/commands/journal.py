@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.errors import CasstatError
+from cli.errors import CasstatError, echo
 from cli.parameters.recording_options import read_limits
 from cli.recordings.recording_arguments import finding_text, unfinished_text
-from cli.safe_echo import echo
 from collector.printable import count_text
 
 if TYPE_CHECKING:

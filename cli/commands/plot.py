@@ -5,10 +5,10 @@ from typing import Any
 
 import click
 
+from cli.errors import echo
 from cli.parameters.parameter_types import Duration
 from cli.parameters.recording_options import ObjectUrl, RecordingPath, read_limits
 from cli.recordings.merge_options import merge_options
-from cli.safe_echo import echo
 
 GROUP = "analyse"
 

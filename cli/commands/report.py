@@ -5,9 +5,9 @@ from typing import Any
 
 import click
 
+from cli.errors import echo
 from cli.parameters.recording_options import ObjectUrl, RecordingPath
 from cli.recordings.object_urls import local_copies, local_output
-from cli.safe_echo import echo
 
 GROUP = "analyse"
 

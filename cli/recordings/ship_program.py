@@ -10,12 +10,11 @@ from typing import Any
 
 import click
 
-from cli.errors import CasstatError, note
+from cli.errors import CasstatError, echo, note
 from cli.parameters.jolokia_options import warn_of_sink
 from cli.parameters.parameter_types import TimeOfDay
 from cli.recordings.recording_arguments import recorded_bounds
 from cli.recordings.run_defaults import NodeFiles, files_by_node
-from cli.safe_echo import echo
 from collector.printable import count_text
 from collector.recording.header import MAX_SERIES, SeriesLimit
 from collector.recording.writer import Position, sort_key

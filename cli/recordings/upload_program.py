@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cli.agent.journal_uploads import upload_checkpoint
-from cli.errors import CasstatError, note
+from cli.errors import CasstatError, echo, note
 from cli.recordings.object_urls import open_store
 from cli.run_folder import is_being_recorded
-from cli.safe_echo import echo
 from collector.agents.run_records import FILE as RUNS_FILE
 from collector.printable import count_text, one_line
 from collector.recording.journal_upload import JournalUpload

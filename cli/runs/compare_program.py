@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.errors import CasstatError, note
+from cli.errors import CasstatError, echo, note
 from cli.install_hint import require_packages
 from cli.recordings.run_defaults import read_run_in
 from cli.run_folder import RUNS_FOLDER
 from cli.runs.run_summary import measured_phases
 from cli.runs.summary_file import read_summaries
-from cli.safe_echo import echo
 from collector.atomic_file import replace_file
 from collector.garbage_collection import gc_paused
 from collector.printable import one_line

@@ -10,12 +10,11 @@ from threading import Lock
 
 import click
 
-from cli.errors import CasstatError, note
+from cli.errors import CasstatError, echo, note
 from cli.parameters.jolokia_options import JolokiaSettings
 from cli.parameters.parameter_types import TimeOfDay
 from cli.runs.agents.agent_clients import agent_clients
 from cli.runs.stored_fetch import fetch_stored
-from cli.safe_echo import echo
 from collector.agents.agent_client import AgentClient
 from collector.agents.agent_nodes import INTERRUPTED
 from collector.agents.fetching import FetchRange, fetched

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from cli.errors import CasstatError, note
+from cli.errors import CasstatError, echo, note
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import merge_into
 from cli.recordings.plot_program import POINTS, Drawing, plot_into
@@ -14,7 +14,6 @@ from cli.runs.completed_summary import attempt, completed_summary, with_checked_
 from cli.runs.report_program import HTML_FILE, write_report
 from cli.runs.run_summary import RunSummary
 from cli.runs.summary_file import write_summaries
-from cli.safe_echo import echo
 from collector.printable import count_text, one_line
 from collector.runs.cluster_members import member_texts
 from collector.runs.run import Run

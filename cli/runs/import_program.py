@@ -6,12 +6,11 @@ from re import Pattern
 
 import click
 
-from cli.errors import CasstatError, note
+from cli.errors import CasstatError, echo, note
 from cli.recordings.run_defaults import read_run_in, run_at
 from cli.run_folder import is_being_recorded
 from cli.runs.client_results import expanded, imported, result_lines
 from cli.runs.finish import summarise
-from cli.safe_echo import echo
 from collector.load_results.client_result import ClientResult
 from collector.redaction.redactor import Redactor
 from collector.runs.run import Run

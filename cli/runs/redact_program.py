@@ -9,7 +9,7 @@ from re import Pattern
 from typing import Any
 
 from cli import run_folder
-from cli.errors import CasstatError, note
+from cli.errors import CasstatError, echo, note
 from cli.run_folder import RUNS_SUBFOLDER, run_folder_name, try_lock
 from cli.runs.redacted_files import (
     JOURNAL_FOLDERS,
@@ -22,7 +22,6 @@ from cli.runs.redacted_files import (
     text_files,
 )
 from cli.runs.unfinished_runs import UNFINISHED_SUBFOLDER
-from cli.safe_echo import echo
 from collector.atomic_file import write_json
 from collector.load_results import result_file
 from collector.load_results.redacted_result import redacted_result

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from cli.errors import CasstatError, note
+from cli.errors import CasstatError, echo, note
 from cli.parameters.jolokia_options import JolokiaSettings
 from cli.recordings.object_urls import metadata_copies
 from cli.run_folder import RUNS_FOLDER, RUNS_SUBFOLDER, is_being_recorded
 from cli.runs.agents.agent_clients import agent_clients
 from cli.runs.summary_file import SUMMARY_FILE, read_summaries
-from cli.safe_echo import echo
 from collector.agents.agent_client import AgentClient
 from collector.agents.agent_connection import AgentError
 from collector.printable import count_text, local_time, one_line

@@ -15,9 +15,8 @@ from importlib.metadata import version
 
 from cli.agent.signals import AgentClock, Signals, StoppedError, listening
 from cli.agent.sink_threads import check as check_sinks
-from cli.errors import CasstatError, note
+from cli.errors import CasstatError, echo, note
 from cli.parameters.jolokia_options import warn_of_sink
-from cli.safe_echo import echo
 from cli.simulate import figure_rows
 from cli.simulate.compute_gate import ComputeGate
 from cli.simulate.interval_figures import Figures, Totals, figures, store_totals

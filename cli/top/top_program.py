@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.errors import CasstatError
+from cli.errors import CasstatError, echo
 from cli.parameters.agent_options import agent_access, warn_of_agents
 from cli.parameters.jolokia_options import JolokiaSettings, connect
 from cli.parameters.parameter_types import TimeOfDay
 from cli.runs.agents.agent_clients import agent_clients
-from cli.safe_echo import echo
 from cli.top.column_sets import SETS, wanted
 from cli.top.node_table import why_not
 from cli.top.render_context import RenderContext

@@ -21,10 +21,22 @@ from cli.errors import CasstatError
 from cli.line import node_selection
 from cli.main import main
 from cli.setup.attach import attach_steps, target_process
-from cli.setup.attach.attach_steps import Task
-from cli.setup.attach.jolokia_agent_options import Agent, options_file
-from cli.setup.attach.launcher import MAIN, MAX_OUTPUT_BYTES, Done, Runner, require_jolokia
-from cli.setup.attach.target_process import AT_START, DISABLED, ENABLED, Subject, chosen, java_for, runner, subject
+from cli.setup.attach.attach_steps import Agent, Task, options_file
+from cli.setup.attach.target_process import (
+    AT_START,
+    DISABLED,
+    ENABLED,
+    MAIN,
+    MAX_OUTPUT_BYTES,
+    Done,
+    Runner,
+    Subject,
+    chosen,
+    java_for,
+    require_jolokia,
+    runner,
+    subject,
+)
 from collector.node.host.cassandra_processes import LocalNode
 from collector.node.host.kernel_files import stat_in
 from tests.faults.fake_jolokia import FakeJolokia

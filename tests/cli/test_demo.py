@@ -20,8 +20,7 @@ from cli.setup.demo.background_process import command_line, end, write_pid_file
 from cli.setup.demo.demo_cluster import PLAN_FILE, LocalCluster, Plan, first_jmx_port, shown_name, state_folder
 from cli.setup.demo.demo_prometheus import check, write_configuration
 from cli.setup.demo.java_runtime import DemoError, downloaded, fetch_jolokia
-from cli.setup.demo.load_metrics import LoadMetrics
-from cli.setup.demo.load_results import LoadResults
+from cli.setup.demo.load_generator import LoadMetrics, LoadResults
 from collector.load_results.client_format import CommandTimes, FormatChoice
 from collector.load_results.format_registry import read_file
 from dashboards.rules.rule_files import rule_files

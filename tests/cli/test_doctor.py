@@ -16,7 +16,7 @@ from cli.commands import attach
 from cli.jolokia_policy import FILE
 from cli.line.node_selection import LineSettings
 from cli.parameters.jolokia_options import JolokiaSettings
-from cli.setup.attach.launcher import Runner
+from cli.setup.attach.target_process import Runner, callers
 from cli.setup.doctor import (
     check_clock,
     check_devices,
@@ -31,7 +31,6 @@ from cli.setup.doctor.command_hints import Advice
 from cli.setup.doctor.examined_node import ExaminedNode
 from cli.setup.doctor.finding import Finding, State, has_problem, ok, problem, problems_as_warnings, warning
 from cli.setup.doctor.report_format import hidden, is_coloured, json_lines, text_lines
-from cli.user_switch import callers
 from collector.http.failures import Reason
 from collector.node.host.cassandra_processes import DAEMON, UNKNOWN_ID, LocalNode, NodeFacts
 from collector.node.host.kernel_files import Host

@@ -4,7 +4,7 @@ from functools import cache
 
 from prometheus_client import generate_latest
 
-from cli.setup.demo.load_metrics import LoadMetrics
+from cli.setup.demo.load_generator import LoadMetrics
 from collector.node.catalogue import CATALOGUE
 from exporters.sinks.parts.points import EVENTS
 from tests.exporters.metrics_page.complete_page import complete_page

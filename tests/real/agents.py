@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cli.setup.attach.launcher import SMALL
+from cli.setup.attach.target_process import SMALL
 from cli.setup.demo.demo_cluster import cache_folder
 from cli.setup.demo.demo_node import JOLOKIA_PORT, Node
 from cli.setup.demo.java_runtime import JOLOKIA, fetch_jolokia

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from cli import run_folder
-from cli.errors import CasstatError
+from cli.errors import CasstatError, echo
 from cli.experiments.capacity.capacity_folder import SearchState, read_state, require_same, step_folder, write_state
 from cli.experiments.capacity.capacity_results import write_results
 from cli.experiments.capacity.settling import Settling
@@ -31,7 +31,6 @@ from cli.runs.command.standard_streams import open_standard_streams
 from cli.runs.common_settings import common_settings
 from cli.runs.record_program import Around, RecordedRun, RecordSettings, recorded_run, redactor_of, require_valid
 from cli.runs.unfinished_runs import set_aside_unfinished
-from cli.safe_echo import echo
 from collector.live.live_cluster import Plan
 from collector.printable import one_line
 from collector.runs.run_texts import accepted_name, command_name

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from cli.errors import CasstatError, note
+from cli.errors import CasstatError, echo, note
 from cli.experiments.sweep.sweep_folder import opened_sweep, save
 from cli.experiments.sweep.sweep_progress import progress_line
 from cli.experiments.sweep.sweep_results import Outcomes, draw_plots, write_tables
@@ -28,7 +28,6 @@ from cli.runs.command.signal_handlers import handling
 from cli.runs.command.standard_streams import open_standard_streams
 from cli.runs.record_program import RecordSettings, recorded_run
 from cli.runs.unfinished_runs import set_aside_unfinished
-from cli.safe_echo import echo
 from collector.live.live_cluster import Plan
 from collector.printable import count_text, one_line
 from collector.runs.parameter_sweep import RANDOM, Sweep, SweepRun

@@ -1,0 +1,1 @@
+"""Loads Jolokia into a running node."""

@@ -10,6 +10,7 @@ import shlex
 import shutil
 import stat
 import subprocess
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
@@ -23,11 +24,12 @@ from collector.node.host.trust import file_problem, files_problem
 from collector.printable import one_line
 
 Progress = Callable[[str], None]
-
 PLAN_FILE = "cluster.json"
 PORTS_OF_A_SUBNET, SUBNETS = 20, 1000
 LOAD = "load"
 RATE = "--rate"
+START_TIMEOUT_S = 60.0
+POLL_S = 0.1
 
 
 @dataclass(frozen=True)
@@ -312,3 +314,33 @@ def state_folder(environ: Mapping[str, str]) -> Path:
 def cache_folder(environ: Mapping[str, str]) -> Path:
     """Return casstat's cache directory, which contains downloads such as Cassandra's jars."""
     return Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "casstat"
+
+
+@dataclass(frozen=True)
+class RunningCluster:
+    """The cluster and its nodes.
+
+    load_metrics  address of the load generator's metrics endpoint, or "" without a load.
+    """
+
+    cluster: LocalCluster
+    nodes: Sequence[NodeSpec]
+    progress: Progress
+    load_metrics: str = ""
+
+    def start(self, name: str, command: Sequence[str], is_ready: Callable[[], bool]) -> None:
+        """Start a program that outlives this process, and wait until it is ready. Raises DemoError."""
+        self.cluster.start_program(name, command)
+        self.wait(name, is_ready)
+
+    def wait(self, name: str, is_ready: Callable[[], bool], timeout_s: float = START_TIMEOUT_S) -> None:
+        """Wait until a program is ready. Raises DemoError if it exits or is not ready in time."""
+        shown, hint = shown_name(name), f"(hint: see {self.cluster.log_of(name)})"
+        ends_s = time.monotonic() + timeout_s
+        while not is_ready():
+            self.progress(f"starting {shown}")
+            if name not in self.cluster.running():
+                raise DemoError(f"{shown}: exited during start-up {hint}")
+            if time.monotonic() > ends_s:
+                raise DemoError(f"{shown}: not ready after {timeout_s:g} s {hint}")
+            time.sleep(POLL_S)

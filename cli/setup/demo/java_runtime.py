@@ -21,7 +21,6 @@ SYSTEM = Path("/usr/lib/jvm")
 JAVA_MAJORS = {"3": (11,)}
 JAVA_MAJORS_ELSE = (17, 11)
 MAVEN_TIMEOUT_S = 1200
-
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 <modelVersion>4.0.0</modelVersion><groupId>casstat</groupId><artifactId>demo</artifactId><version>1</version>
 <dependencies>{dependencies}</dependencies></project>
@@ -32,7 +31,6 @@ DEPENDENCY = """<dependency>
 CASSANDRA = "org.apache.cassandra:cassandra-all:{version}"
 # Cassandra 3 does not start without Thrift, which its POM does not declare.
 THRIFT = "org.apache.cassandra:cassandra-thrift:{version}"
-
 _DOWNLOADED = re.compile(r"Downloaded from .*\(([\d.]+) ([kM]?B) at ")
 _MEGABYTES = {"B": 1e-6, "kB": 1e-3, "MB": 1.0}
 _ERROR = re.compile(r"\[ERROR\].*(?:Failed|Could not)")

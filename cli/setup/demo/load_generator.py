@@ -15,22 +15,73 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cassandra import ConsistencyLevel, DriverException
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable
 from cassandra.policies import RoundRobinPolicy, WhiteListRoundRobinPolicy
+from prometheus_client import CollectorRegistry, start_http_server
 
-if TYPE_CHECKING:
-    from cli.setup.demo.load_metrics import LoadMetrics
-    from cli.setup.demo.load_results import LoadResults
+from exporters.metrics_page.load_series import READ, WRITE, LoadSeries
 
+CLIENT = "demo"
+HEADER = "time_s,operation,response_ms,error\n"
 KEYS = 10_000
 PAYLOAD_BYTES = 200
 STEP_S = 0.01
 COUNTS_EVERY_S = 1.0
 MAX_IN_FLIGHT = 256
 SCHEMA_TIMEOUT_S = 120.0
+
+
+class LoadMetrics:
+    """Counts operations and measures response times with the client's clock; thread-safe."""
+
+    def __init__(self, cluster: str) -> None:
+        """Create the metrics, labelled with the cluster's name."""
+        self._series = LoadSeries(cluster)
+        self._series.begin(CLIENT, (READ, WRITE))
+
+    @property
+    def registry(self) -> CollectorRegistry:
+        return self._series.registry
+
+    def done(self, operation: str, seconds: float) -> None:
+        """Count an operation acknowledged `seconds` after its intended start."""
+        self._series.completed(CLIENT, operation, seconds)
+
+    def failed(self, operation: str) -> None:
+        """Count a failed operation."""
+        self._series.failed(CLIENT, operation)
+
+    def serve(self, address: str) -> None:
+        """Serve the metrics at HOST:PORT. Raises ValueError for a malformed address, OSError if it cannot be bound."""
+        host, _, port = address.rpartition(":")
+        start_http_server(int(port), host, self.registry)
+
+
+class LoadResults:
+    """Writes a row for each operation. Raises OSError."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("w")
+        self._file.write(HEADER)
+        # Responses arrive in several threads.
+        self._lock = threading.Lock()
+
+    def done(self, operation: str, response_s: float) -> None:
+        """Add an operation that succeeded; `response_s` is the time since it was due."""
+        self._write(f"{operation.lower()},{1000 * response_s:.3f},")
+
+    def failed(self, operation: str, error: BaseException) -> None:
+        self._write(f"{operation.lower()},,{type(error).__name__}")
+
+    def _write(self, fields: str) -> None:
+        with self._lock:
+            self._file.write(f"{time.time():.6f},{fields}\n")
+
+    def close(self) -> None:
+        self._file.close()
 
 
 @dataclass
@@ -194,13 +245,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         payload_bytes=options.payload,
     )
     if options.metrics:
-        from cli.setup.demo.load_metrics import LoadMetrics
-
         load.metrics = LoadMetrics(load.cluster_name)
         load.metrics.serve(options.metrics)
     if options.results:
-        from cli.setup.demo.load_results import LoadResults
-
         try:
             load.results = LoadResults(options.results)
         except OSError as error:

@@ -8,13 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cli.jolokia_policy import FILE, PRINT, policy_option
-from cli.setup.attach.launcher import Runner
-from cli.setup.attach.target_process import SERVER
+from cli.setup.attach.target_process import SERVER, Runner, callers
 from cli.setup.demo.background_process import is_free
 from cli.setup.demo.demo_cluster import cache_folder
 from cli.setup.demo.java_runtime import JOLOKIA, JOLOKIA_1, JOLOKIA_2
 from cli.setup.doctor.examined_node import ExaminedNode
-from cli.user_switch import callers
 from collector.node.host.cassandra_processes import UNKNOWN_ID, LocalNode
 from collector.node.host.trust import file_problem
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cli.launch import casstat_command
-from cli.user_switch import as_user
+from cli.setup.attach.target_process import as_user
 
 EXAMPLE_URL = "http://NODE:8778/jolokia"
 """The URL of a node's Jolokia agent in a hint; the user replaces NODE."""

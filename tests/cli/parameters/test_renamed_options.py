@@ -7,7 +7,7 @@ import pytest
 from cli.commands.attach import command as attach_command
 from cli.commands.line import command as line_command
 from cli.main import main
-from cli.setup.attach.jolokia_agent_options import Agent
+from cli.setup.attach.attach_steps import Agent
 
 
 @pytest.mark.parametrize("command", ["merge", "plot", "replay", "top"])
