@@ -14,6 +14,8 @@ from collector.node.catalogue import CATALOGUE
 from collector.printable import one_line
 
 MAX_INTEGER = 1 << 63
+# The longest scrape interval in the headers of earlier versions.
+FORMER_INTERVAL_S = 3600.0
 DAY_S = 86400
 VERSION = 2
 """The version of the format; version 2 added sequence numbers and footers."""
@@ -160,7 +162,8 @@ def _metric_of(
 ) -> Metric:
     if not all(isinstance(text, str) for text in (name, unit, count, total, *labels)) or not isfinite(scale):
         raise ValueError("header with a malformed metric")
-    metric = Metric(name, Kind(kind), unit, "", labels, ScrapeInterval(scrape_interval), scale, count, total)
+    interval = ScrapeInterval.SLOW if scrape_interval == FORMER_INTERVAL_S else ScrapeInterval(scrape_interval)
+    metric = Metric(name, Kind(kind), unit, "", labels, interval, scale, count, total)
     known = CATALOGUE.get(name, metric)
     # Rules are not recorded; they are taken from the current catalogue.
     if known.meaning != metric.meaning:
