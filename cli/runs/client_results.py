@@ -39,7 +39,7 @@ from collector.load_results.stepped_results import on_run_clock, parts_within
 from collector.merge.clock_correction import MAX_DRIFT, ClockPart, times_when_shown
 from collector.merge.clock_steps import clock_parts as recorded_parts
 from collector.printable import local_time, one_line
-from collector.recording.read_limits import TooManySeriesError
+from collector.recording.header import TooManySeriesError
 from collector.recording.writer import folder_name
 from collector.redaction.redactor import KNOWN_FORMS, Redactor
 from collector.runs.run import ClientHost, Run

@@ -27,7 +27,7 @@ from cli.runs.ssh.ssh_agent import SshAgent, report_spools
 from collector.agents.fetching import FetchRange, fetched, recorded_ticks, wanted_range
 from collector.agents.node_address import NodeAddress, NodeAddressError, parse_address
 from collector.printable import count_text, one_line
-from collector.recording.trim_extent import TickSpan
+from collector.recording.trimming import TickSpan
 from collector.recording.writer import files_of, folder_name
 from collector.redaction.redactor import Redactor
 from collector.redaction.secret_forms import REDACTED

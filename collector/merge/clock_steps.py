@@ -13,7 +13,7 @@ from collector.merge.sessions import sessions
 from collector.node.nodetool.nodetool_source import PREFIX as REPORT
 from collector.recording.header import MAX_SERIES, SeriesLimit
 from collector.recording.reader import Entry
-from collector.recording.trim_extent import TickSpan
+from collector.recording.trimming import TickSpan
 
 # How far the steps in a recording may differ from the measured change of the clock, in addition to an interval.
 _SLACK_S = 1.0
