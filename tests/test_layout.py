@@ -23,8 +23,8 @@ PARALLEL_FOLDERS = (
     "exporters/charts/plots",
     "exporters/sinks",
 )
-# The only exceptions: these commands share their names with the modules that do their work, in the given folders.
-COMMANDS_NAMED_AFTER_THEIR_WORK = {"merge.py": "collector/merge", "replay.py": "collector/recording"}
+# The only exception: this command shares its name with the module that does its work, in the given folder.
+COMMANDS_NAMED_AFTER_THEIR_WORK = {"merge.py": "collector/merge"}
 
 
 def modules() -> list[Path]:

@@ -10,7 +10,7 @@ from collector.model.mbean import METRICS, VALUES
 from collector.model.metric import Aggregation, Kind, Metric, ScrapeInterval, WideColumn
 from collector.node.catalogue import BEANS, CATALOGUE, HOST, REPORTS
 from collector.node.host import busy_processes
-from collector.node.nodetool.nodetool_source import METRICS as SUMS
+from collector.node.nodetool.reports.local_operations import METRICS as SUMS
 from exporters.rows.operation_columns import Operations
 from exporters.rows.view import View
 

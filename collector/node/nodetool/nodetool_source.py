@@ -8,36 +8,15 @@ from functools import partial
 from types import ModuleType
 
 from collector.model.clock import EARLY_S, Clock
-from collector.model.metric import Kind, Metric, Series, Values
 from collector.model.snapshot import Scrape, SourceError
 from collector.node.host.cassandra_processes import LocalNode, NodeFacts
 from collector.node.metrics.jvm import CONCURRENT
-from collector.node.metrics.tables import KEYSPACE_OPERATIONS, KEYSPACE_SECONDS, is_system_keyspace
+from collector.node.nodetool.nodetool_source import sums
 from collector.node.nodetool.reports import tablestats
 from collector.node.nodetool.reports.gcstats import WITH_CYCLES
 from collector.node.nodetool.runner import Nodetool
 from collector.node.selection import Selection, Table
 
-OPERATIONS = Metric(
-    "cassandra_local_operations_total",
-    Kind.COUNTER,
-    "1",
-    "Number of local operations on all keyspaces except system keyspaces (only with nodetool).",
-    ("operation",),
-)
-SECONDS = Metric(
-    "cassandra_local_operation_seconds_total",
-    Kind.COUNTER,
-    "seconds",
-    "Time spent on local operations on all keyspaces except system keyspaces, in seconds (only with nodetool).",
-    ("operation",),
-    scale=1e-6,
-)
-METRICS = (OPERATIONS, SECONDS)
-_SUM_OF = {
-    KEYSPACE_OPERATIONS: OPERATIONS.name,
-    KEYSPACE_SECONDS: SECONDS.name,
-}
 # Every report starts a JVM, so at most PARALLEL reports run at once. After its first run, a report starts at most once
 # every PACE times its duration, or less often if there are many reports, so that on average at most SHARE reports are
 # running.
@@ -48,16 +27,6 @@ TIMEOUT_S = 30.0
 PREFIX = "nodetool "
 # The report that contains the address for every host id.
 STATUS = "status"
-
-
-def sums(values: Values) -> Values:
-    """Return the sums of the keyspaces' counters for each operation, leaving out system keyspaces."""
-    totals: dict[Series, int] = {}
-    for (name, *labels), value in values.items():
-        if name in _SUM_OF and isinstance(value, int) and not is_system_keyspace(labels[0]):
-            series = (_SUM_OF[name], labels[1])
-            totals[series] = totals.get(series, 0) + value
-    return dict(totals)
 
 
 @dataclass(frozen=True)
