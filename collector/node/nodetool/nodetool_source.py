@@ -11,9 +11,9 @@ from collector.model.clock import EARLY_S, Clock
 from collector.model.snapshot import Scrape, SourceError
 from collector.node.host.cassandra_processes import LocalNode, NodeFacts
 from collector.node.metrics.jvm import CONCURRENT
-from collector.node.nodetool.nodetool_source import sums
 from collector.node.nodetool.reports import tablestats
 from collector.node.nodetool.reports.gcstats import WITH_CYCLES
+from collector.node.nodetool.reports.local_operations import sums
 from collector.node.nodetool.runner import Nodetool
 from collector.node.selection import Selection, Table
 
