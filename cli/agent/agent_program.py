@@ -14,7 +14,7 @@ import click
 from cli.agent.agent_config import RELOADED, AgentSettings, TransportFinder
 from cli.agent.agent_state import Agent, LastIdentity, options_of
 from cli.agent.run_store import RunStore
-from cli.agent.signals import AgentClock, Notifier, Signals, StoppedError, end_with_input, listening
+from cli.agent.signals import FALLBACK_NODE, AgentClock, Notifier, Signals, StoppedError, end_with_input, listening
 from cli.agent.sink_threads import check as check_sinks
 from cli.errors import CasstatError, note
 from cli.line.line_program import log_source
@@ -83,6 +83,7 @@ class _Program:
         self.folder = settings.journal_dir
         self._agent: Agent | None = None
         self._last_identity = LastIdentity(self.folder)
+        self._fallback_node = environ.get(FALLBACK_NODE, "")
         self._selection = Selection(None, settings.line.keyspace, settings.line.table, settings.tables)
         self._extra: list[Source] = []
 
@@ -136,9 +137,8 @@ class _Program:
 
     def _sampler_of(self, _kind: str, factory: TransportFactory) -> NodeSampler:
         line = self.settings.line
-        overrides = NameOverrides(
-            line.node, line.disk or "", line.net_interface or "", self._last_identity.identity.node
-        )
+        fallback_node = self._last_identity.identity.node or self._fallback_node
+        overrides = NameOverrides(line.node, line.disk or "", line.net_interface or "", fallback_node)
         return NodeSampler(
             factory(self._selection, self.clock), self._selection, overrides, self.clock, extra=self._extra
         )

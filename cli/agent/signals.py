@@ -20,6 +20,8 @@ from collector.model.clock import SystemClock
 
 END_WITH_INPUT = "CASSTAT_END_WITH_INPUT"
 """The environment variable that asks an agent to end at the end of its input."""
+FALLBACK_NODE = "CASSTAT_FALLBACK_NODE"
+"""The environment variable with the name of a node that an agent has never identified."""
 # prctl(2): the signal that a process gets when its parent dies.
 PR_SET_PDEATHSIG = 1
 # While sleeping, the clock calls its `idle` function at least this often.

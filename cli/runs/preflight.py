@@ -1,12 +1,12 @@
 """Checks the agents of a run before its command starts."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cli.errors import CasstatError, note
 from cli.runs.agents.agent_clients import AgentClients
-from cli.runs.run_nodes import AgentState, RunAgents, hosts_without_membership, memberships_of, states_of
+from cli.runs.run_nodes import AgentState, RunAgents, hosts_of, memberships_of, node_names, states_of
 from collector.agents.agent_client import AgentClient
 from collector.agents.agent_nodes import nodes_of_agents
 from collector.agents.node_address import NodeAddress
@@ -26,12 +26,14 @@ class Preflight:
     nodes        the run's nodes: first those with agents, in their order, and then those that cannot be recorded.
     other_runs   the active runs, as `NAME on ADDRESS`.
     memberships  what the nodes know about their clusters.
+    hosts        the addresses at which nodes are reached that do not know their own (see `clusters_of`).
     clusters     the clusters of the nodes.
     """
 
     nodes: tuple[RunNode, ...]
     other_runs: tuple[str, ...]
     memberships: tuple[Membership, ...]
+    hosts: Mapping[str, frozenset[str]]
     clusters: tuple[RunCluster, ...]
 
 
@@ -67,10 +69,11 @@ def preflight(
         for (agent, journal), node in zip(agents.journals.items(), nodes, strict=True)
     )
     all_nodes = (*located, *agents.failed)
-    clusters = clusters_of(memberships, hosts_without_membership(all_nodes, memberships))
+    hosts = hosts_of(agents, all_nodes, memberships)
+    clusters = clusters_of(memberships, node_names(all_nodes), hosts)
     for text in member_texts(clusters):
         note(f"{text}{'' if len(clusters) > 1 else _others_hint(agents)}")
-    return Preflight(all_nodes, runs, tuple(memberships), clusters)
+    return Preflight(all_nodes, runs, tuple(memberships), hosts, clusters)
 
 
 def _others_hint(agents: RunAgents) -> str:

@@ -203,7 +203,15 @@ def _recorded(start: _Start, stack: ExitStack, around: Around | None) -> tuple[C
         _serve(start, cluster_of(agents, clients), stack)
     planned = replace(_planned(start), nodes=checked.nodes, other_runs=checked.other_runs, clusters=checked.clusters)
     recorder = Recorder(
-        planned, tuple(agents.journals), clients, folder, hosts, start.redactor, checked.memberships, clock
+        planned,
+        tuple(agents.journals),
+        clients,
+        folder,
+        hosts,
+        start.redactor,
+        checked.memberships,
+        checked.hosts,
+        clock,
     )
     plan = live_plan(tuple(agents.journals), clients)
     shown = None if settings.quiet else plan

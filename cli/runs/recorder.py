@@ -2,10 +2,11 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from cli import run_folder
@@ -15,7 +16,7 @@ from cli.runs.clients.client_hosts import ClientHosts
 from cli.runs.command.supervisor_reports import CommandResult
 from cli.runs.fetch_program import Progress
 from cli.runs.marks_file import MarksReader
-from cli.runs.run_nodes import hosts_without_membership
+from cli.runs.run_nodes import node_names
 from collector.agents.agent_client import AgentClient
 from collector.agents.agent_nodes import description_of, last_tick_s, membership_of
 from collector.agents.agent_runs import AgentRuns
@@ -42,7 +43,8 @@ class Recorder:
 
     `run.nodes` contains the nodes of `agents`, in the same order, followed by those that cannot be recorded. `hosts`
     are the machines on which the command runs. Of secrets, only what `redactor` leaves is written and sent to agents.
-    `memberships` are what the nodes knew about their clusters before.
+    `memberships` are what the nodes knew about their clusters before, and `reached` the addresses at which nodes are
+    reached that did not know their own.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class Recorder:
         hosts: ClientHosts,
         redactor: Redactor,
         memberships: Sequence[Membership] = (),
+        reached: Mapping[str, Collection[str]] = MappingProxyType({}),
         clock: RunClock | None = None,
     ) -> None:
         self._redactor = redactor
@@ -66,6 +69,7 @@ class Recorder:
         self._hosts = hosts
         self._marks = MarksReader(folder, redactor)
         self._memberships = list(memberships)
+        self._reached = reached
         self._clock = clock or RunClock()
         # The thread that forwards marks also writes the run's file.
         self._lock = threading.Lock()
@@ -156,7 +160,7 @@ class Recorder:
             for before, after in zip(run.nodes[: len(self._agents)], result.nodes, strict=True)
         )
         all_nodes = (*nodes, *self._failed)
-        clusters = clusters_of(self._memberships, hosts_without_membership(all_nodes, self._memberships))
+        clusters = clusters_of(self._memberships, node_names(all_nodes), self._reached)
         self._change(nodes=all_nodes, clusters=clusters)
         for node in nodes:
             if node.problem:
@@ -214,7 +218,7 @@ class Recorder:
         finally:
             for client in clients:
                 client.close()
-            self._memberships += [membership_of(nodes[url].name, content) for url, content in descriptions.items()]
+            self._memberships += [membership_of(url, content) for url, content in descriptions.items()]
 
     def _new_clients(self, agents: Iterable[NodeAddress]) -> list[AgentClient]:
         return [self._clients.client(agent) for agent in agents]

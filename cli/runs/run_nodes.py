@@ -7,7 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
+from socket import getaddrinfo
 from urllib.parse import urlsplit
 
 import click
@@ -106,11 +108,13 @@ def agents_of(
             private.append((address.url, "", over_ssh[-1]))
         elif address is None or not address.is_agent:
             options = (*_options(None if address is None else address.url, jolokia), *more)
-            name, journal = (
+            name, fallback, journal = (
                 "this machine's node" if address is None else address.url,
+                "" if address is None else _fallback_name(address, addresses, jolokia),
                 f"{PRIVATE_FOLDER}/{len(private) + 1}",
             )
-            private.append((name, journal, stack.enter_context(PrivateAgent(folder / journal, options))))
+            private_agent = PrivateAgent(folder / journal, options, fallback_node=fallback)
+            private.append((name, journal, stack.enter_context(private_agent)))
     for ssh_agent in over_ssh:
         # The agents stop in parallel.
         stack.callback(ssh_agent.begin_stop)
@@ -125,6 +129,16 @@ def agents_of(
                 raise CasstatError(f"{one_line(name)}: {error}") from None
             failed.append(RunNode(name, "", problem=one_line(f"{name}: {error}")))
     return RunAgents(journals, tuple(failed), names)
+
+
+def _fallback_name(
+    address: NodeAddress, addresses: Sequence[NodeAddress | SshAddress], jolokia: JolokiaSettings
+) -> str:
+    """Return the name of the node behind a Jolokia agent until Cassandra answers; it differs from those of others."""
+    if jolokia.jolokia_target and (target := _host(jolokia.jolokia_target)):
+        return target
+    others = [other for other in addresses if isinstance(other, NodeAddress) and other != address]
+    return address.authority if any(other.host == address.host for other in others) else address.host
 
 
 def _options(url: str | None, jolokia: JolokiaSettings) -> Iterator[str]:
@@ -300,22 +314,49 @@ def memberships_of(clients: Sequence[AgentClient], nodes: Sequence[RunNode]) -> 
         return []
     with ThreadPoolExecutor(min(MAX_PARALLEL, len(clients))) as pool:
         return [
-            membership_of(node.name, description)
+            membership_of(node.address, description)
             for node, description in zip(nodes, pool.map(description_of, clients), strict=True)
         ]
 
 
-def hosts_without_membership(nodes: Sequence[RunNode], memberships: Sequence[Membership]) -> dict[str, str]:
-    """Return the hosts of nodes that do not know their own address, each with the node's name."""
-    known = {membership.node for membership in memberships if membership.address}
-    return {
-        host: node.name or host
-        for node in nodes
-        if node.name not in known
-        # The address of a private agent is not that of its node.
-        for text in (node.name, "" if node.journal else node.address)
-        if (host := _host(text))
+def node_names(nodes: Sequence[RunNode]) -> dict[str, str]:
+    """Return the names of a run's nodes, by the addresses of their agents; a node without an agent has its own."""
+    return {_key(node): node.name or _host(node.address) or node.address for node in nodes}
+
+
+def hosts_of(
+    agents: RunAgents, nodes: Sequence[RunNode], memberships: Sequence[Membership]
+) -> dict[str, frozenset[str]]:
+    """Return the addresses at which nodes are reached that do not state their own, by the keys of `node_names`.
+
+    `nodes` are those of the agents, in their order, followed by those that have none. Host names are resolved.
+    """
+    if len(nodes) < 2:
+        # There is no other node whose ring could contain its address.
+        return {}
+    stated = {membership.agent for membership in memberships if membership.address}
+    # The address of a private agent is not that of its node.
+    private = [agents.names.get(agent, "") if journal else "" for agent, journal in agents.journals.items()]
+    hosts = {
+        _key(node): {host for text in (url if url else node.address, node.name) if (host := _host(text))}
+        for node, url in zip_longest(nodes, private, fillvalue="")
+        if isinstance(node, RunNode) and _key(node) not in stated
     }
+    with ThreadPoolExecutor(MAX_PARALLEL) as pool:
+        resolved = dict(pool.map(lambda host: (host, _addresses_of(host)), set().union(*hosts.values())))
+    return {key: frozenset().union(*(resolved[host] for host in of_node)) for key, of_node in hosts.items()}
+
+
+def _key(node: RunNode) -> str:
+    return node.address or node.name
+
+
+def _addresses_of(host: str) -> frozenset[str]:
+    """Return the IP addresses of a host; empty if its name cannot be resolved."""
+    try:
+        return frozenset(str(info[4][0]) for info in getaddrinfo(host, None))
+    except (OSError, UnicodeError):
+        return frozenset()
 
 
 def _host(text: str) -> str:

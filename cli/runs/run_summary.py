@@ -89,7 +89,7 @@ def _summary(folder: Path, run: Run, phases: Sequence[RunPhase]) -> RunSummary:
             phase.end_s,
             {
                 **phase_values(choice, clusters[number], len(whole.nodes)),
-                **coverage_cells(coverages[number], clusters[number].answered, len(run.unrecorded)),
+                **coverage_cells(coverages[number], clusters[number].answered, run.nodes_unrecorded),
                 "time": phase.end_s,
             },
             peaks_of(rows.get(number, [])),

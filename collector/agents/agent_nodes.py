@@ -46,12 +46,13 @@ def last_tick_s(description: Mapping[str, Any]) -> float | None:
     return float(tick_s) if is_finite(tick_s) else None
 
 
-def membership_of(node: str, description: Mapping[str, Any]) -> Membership:
-    """Return what a node knows about its cluster; unknown and malformed facts are empty."""
+def membership_of(agent: str, description: Mapping[str, Any]) -> Membership:
+    """Return what the node of an agent states about its cluster; unknown and malformed facts are empty."""
     address, cluster = (str(description.get(name) or "")[:MAX_NODE_CHARS] for name in ("address", "cluster"))
     peers = description.get("peers")
     known = peers[:MAX_PEERS] if isinstance(peers, list) else ()
-    return Membership(node, address, cluster, frozenset(peer for peer in known if _is_text(peer, MAX_NODE_CHARS)))
+    peers = frozenset(peer for peer in known if _is_text(peer, MAX_NODE_CHARS))
+    return Membership(agent, address, cluster, peers, answers=description.get("answers") is not False)
 
 
 def node_of_agent(client: AgentClient, wall_s: Callable[[], float] = time.time) -> RunNode:

@@ -13,7 +13,8 @@ KEPT_FIELDS = (
     "casstat",
     *(f"nodes.{field}" for field in _NODE),
     *(f"client_hosts.{field}" for field in (*_NODE, "results")),
-    *("conditions.text", "clusters.name", "clusters.nodes", "clusters.unrecorded"),
+    "conditions.text",
+    *(f"clusters.{field}" for field in ("name", "nodes", "unrecorded", "left", "unidentified")),
 )
 """The texts that casstat needs to read a run and its recordings."""
 

@@ -130,14 +130,27 @@ class RunCommand:
 class RunCluster:
     """A cluster to which nodes of a run belong.
 
-    name        "" if it is unknown.
-    nodes       the names of the run's nodes in it.
-    unrecorded  the addresses of its members that are not nodes of the run.
+    name          "" if it is unknown.
+    nodes         the names of the run's nodes in it; one for each member, also if several agents recorded it.
+    unrecorded    the addresses of its members, at the end of the run, that are not nodes of the run.
+    left          the addresses of members that left it during the run and are not nodes of the run.
+    unidentified  the names of nodes of the run each of which may be any of `unrecorded`: they never answered, and their
+                  addresses are not those of members.
     """
 
     name: str
     nodes: tuple[str, ...]
     unrecorded: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+    unidentified: tuple[str, ...] = ()
+
+    @property
+    def missing(self) -> int:
+        """The number of members that are not nodes of the run.
+
+        These are the members at the end or, if they are more, those that left.
+        """
+        return max(0, len(self.unrecorded) - len(self.unidentified), len(self.left) - len(self.unidentified))
 
 
 @dataclass(frozen=True)
@@ -198,9 +211,9 @@ class Run:
     options: tuple[str, ...] | None = None
 
     @property
-    def unrecorded(self) -> tuple[str, ...]:
-        """The addresses of the members of the nodes' clusters that are not nodes of the run."""
-        return tuple(member for cluster in self.clusters for member in cluster.unrecorded)
+    def nodes_unrecorded(self) -> int:
+        """The number of members of the nodes' clusters that are not nodes of the run."""
+        return sum(cluster.missing for cluster in self.clusters)
 
     @property
     def recorded(self) -> tuple[RunNode, ...]:

@@ -151,8 +151,9 @@ def _condition(content: Mapping[str, Any]) -> RunCondition:
 
 
 def _cluster(content: Mapping[str, Any]) -> RunCluster:
-    nodes, unrecorded = (tuple(map(text_of, content[name])) for name in ("nodes", "unrecorded"))
-    return RunCluster(text_of(content["name"]), nodes, unrecorded)
+    nodes = tuple(map(text_of, content["nodes"]))
+    others = (tuple(map(text_of, content.get(name, ()))) for name in ("unrecorded", "left", "unidentified"))
+    return RunCluster(text_of(content["name"]), nodes, *others)
 
 
 def _clock(content: Mapping[str, Any]) -> NodeClock:

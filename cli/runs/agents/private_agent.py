@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from cli.agent.signals import END_WITH_INPUT
+from cli.agent.signals import END_WITH_INPUT, FALLBACK_NODE
 from cli.errors import CasstatError, note
 from cli.launch import casstat_command
 from cli.runs.command.supervisor import end
@@ -27,8 +27,13 @@ MAX_LOG_BYTES, MAX_REPORT_BYTES = 1 << 16, 1 << 12
 class PrivateAgent:
     """A casstat agent with its journal in `folder`; by default, it listens on a free port of the loopback interface."""
 
-    def __init__(self, folder: Path, options: Sequence[str], listen: str = "127.0.0.1:0") -> None:
-        """Start the agent with additional options; paths in them must be absolute. Raises CasstatError."""
+    def __init__(
+        self, folder: Path, options: Sequence[str], listen: str = "127.0.0.1:0", fallback_node: str = ""
+    ) -> None:
+        """Start the agent with additional options; paths in them must be absolute. Raises CasstatError.
+
+        `fallback_node` is the name of its node until Cassandra answers; by default, the agent chooses it.
+        """
         folder = folder.absolute()
         self._log = folder / LOG_FILE
         command = casstat_command("agent", "--listen", listen, "--journal-dir", folder)
@@ -48,7 +53,7 @@ class PrivateAgent:
                     stdin=input_end,
                     stdout=log,
                     stderr=log,
-                    env={**environ, END_WITH_INPUT: "1"},
+                    env={**environ, END_WITH_INPUT: "1", FALLBACK_NODE: fallback_node},
                     pass_fds=(control_end, status_end),
                     start_new_session=True,
                 )

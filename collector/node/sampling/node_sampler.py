@@ -109,13 +109,16 @@ class NodeSampler:
         self._members: frozenset[str] = frozenset()
         self.facts = NodeFacts()
         self.host: Host | None = None
+        self._machine = socket.gethostname()
         if transport is None or is_this_machine(transport.host):
             self.host = self._host(None)
+        else:
+            self._machine = transport.host
 
     @property
     def node(self) -> str:
-        """The node's name: the override, else its broadcast address, else the fallback, else this machine's name."""
-        return self._overrides.node or self.facts.address or self._overrides.fallback_node or socket.gethostname()
+        """The node's name: the override, else its broadcast address, else the fallback, else that of its machine."""
+        return self._overrides.node or self.facts.address or self._overrides.fallback_node or self._machine
 
     @property
     def kind(self) -> str:

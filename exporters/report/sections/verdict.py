@@ -184,7 +184,7 @@ def _passed_recordings(data: ReportData) -> Iterator[str]:
     if not is_complete or (total and total.incomplete) or any(data.lost.values()):
         return
     yield "No samples were lost."
-    if data.run.nodes and all(node.folder for node in data.run.nodes) and not data.run.unrecorded:
+    if data.run.nodes and all(node.folder for node in data.run.nodes) and not data.run.nodes_unrecorded:
         number = len(data.run.nodes)
         yield f"All {number} nodes were recorded." if number > 1 else "The node was recorded."
         yield f"{'All nodes' if number > 1 else 'The node'} answered in every interval."
