@@ -18,6 +18,7 @@ from collector.printable import count_text, one_line
 from collector.runs.cluster_members import member_texts
 from collector.runs.run import Run
 from collector.runs.run_file import write_run
+from collector.runs.run_texts import same_node_text
 from exporters.results.summary.phase_summary import PhaseSummary
 from exporters.results.summary.summary_text import no_summary_text, summary_lines
 
@@ -105,7 +106,7 @@ def _print_summary(run: Run, summary: RunSummary | None) -> None:
     lost = [f"{count} on {one_line(node)}" for node, count in summary.lost.items() if count] if summary else []
     if lost:
         echo(one_line(f"lost ticks: {', '.join(lost)}"), err=True)
-    for text in member_texts(run.clusters):
+    for text in (*map(same_node_text, summary.same if summary else ()), *member_texts(run.clusters)):
         echo(text, err=True)
     missing = [node for node in run.nodes if not node.folder]
     if missing:

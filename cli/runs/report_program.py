@@ -96,7 +96,17 @@ def write_report(
     saturation = attempt(lambda: saturation_of(folder, run))
     results = results_in(folder)
     data = report_data(
-        settings, result, choice, summary.phases, summary.lost, results, cost, baseline, saturation, summary.gaps
+        settings,
+        result,
+        choice,
+        summary.phases,
+        summary.lost,
+        results,
+        cost,
+        baseline,
+        saturation,
+        summary.gaps,
+        summary.same,
     )
     content = report_of(data)
     texts = {HTML_FILE: html_report(content), MARKDOWN_FILE: markdown_report(content)}

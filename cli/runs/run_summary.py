@@ -1,6 +1,6 @@
 """Computes the summaries of a run's phases from the recordings of its nodes."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import floor, inf
@@ -33,6 +33,7 @@ class RunSummary:
     phases  the summaries of its phases.
     lost    a lower bound on the number of ticks lost in the phases, by node.
     gaps    the nodes with missing intervals in the whole run, including the warm-up and the cool-down.
+    same    the names of the run's nodes that are one node, which several agents recorded.
 
     The last phase has the settings of the run and its nodes.
     """
@@ -40,6 +41,7 @@ class RunSummary:
     phases: list[PhaseSummary]
     lost: Mapping[str, int]
     gaps: tuple[NodeCoverage, ...] = ()
+    same: tuple[tuple[str, ...], ...] = ()
 
 
 def summary_of(folder: Path, run: Run) -> RunSummary:
@@ -54,7 +56,7 @@ def summary_of(folder: Path, run: Run) -> RunSummary:
     if len(phases) < 2 or not summary.phases:
         return summary
     total = _summary(folder, run, [RunPhase(TOTAL, phases[0].begin_s, phases[-1].end_s)])
-    return RunSummary([*summary.phases, *total.phases], total.lost, summary.gaps)
+    return RunSummary([*summary.phases, *total.phases], total.lost, summary.gaps, summary.same)
 
 
 def measured_phases(run: Run) -> list[RunPhase]:
@@ -80,7 +82,7 @@ def _summary(folder: Path, run: Run, phases: Sequence[RunPhase]) -> RunSummary:
     for node in peaks.nodes:
         for index, row in node.product[0]:
             rows.setdefault(grid.span_of(index), []).append((node.node, grid.end_of(index), row))
-    *coverages, in_run = run_coverage(run, whole, (*spans, _whole(run, phases)))
+    *coverages, in_run = run_coverage(folder, run, whole, (*spans, _whole(run, phases)))
     clusters = [whole.cluster.get(number, _NO_SAMPLE) for number in range(len(phases))]
     summaries = [
         PhaseSummary(
@@ -105,6 +107,7 @@ def _summary(folder: Path, run: Run, phases: Sequence[RunPhase]) -> RunSummary:
         summaries,
         {node.node: max(node.missed, _missing(node.head.interval_s, node.ticks, lengths_s)) for node in peaks.nodes},
         incomplete_nodes(in_run),
+        tuple(_same_nodes(folder, run, whole)),
     )
 
 
@@ -124,16 +127,14 @@ def node_peaks(choice: Choice, node: NodeRun) -> tuple[list[tuple[int, Row]], No
 
 
 def run_coverage(
-    run: Run, whole: Merged[list[NodeCoverage]], spans: Sequence[tuple[float, float]]
+    folder: Path, run: Run, whole: Merged[list[NodeCoverage]], spans: Sequence[tuple[float, float]]
 ) -> list[list[NodeCoverage]]:
     """Return the coverage of each time range by all nodes of the run, given a merge of `node_coverage`.
 
     A node whose interval is unknown lacks as many intervals as one with the run's longest interval.
     """
-    names = {node.node for node in whole.nodes}
-    absent = [node for node in run.nodes if not node.folder or (node.name and node.name not in names)]
-    # Nodes of the same name are told apart by a number, and a node that was recorded twice has one name.
-    absent = [node for node in absent if not node.folder or len(names) < len({other.name for other in run.nodes})]
+    merged_folders = {path.resolve() for paths in whole.folders.values() for path in paths}
+    absent = [node for node in run.nodes if not node.folder or (folder / node.folder).resolve() not in merged_folders]
     interval_s = max((node.interval_s for node in run.nodes if node.interval_s is not None), default=None)
     coverages = []
     for number, span in enumerate(spans):
@@ -151,6 +152,16 @@ def _absent(
     alike = [other.intervals for other in recorded if other.interval_s == coverage.interval_s]
     intervals = max(alike, default=coverage.intervals)
     return replace(coverage, intervals=intervals, missing=intervals)
+
+
+def _same_nodes(folder: Path, run: Run, whole: Merged[list[NodeCoverage]]) -> Iterator[tuple[str, ...]]:
+    """Yield the names of nodes of the run that are one node; a name occurs once for each of its agents."""
+    for node in whole.nodes:
+        paths = {path.resolve() for path in whole.folders[node.node]}
+        names = [other.name for other in run.nodes if other.folder and (folder / other.folder).resolve() in paths]
+        # Without a process, nodes of the same name cannot be distinguished.
+        if len(names) > 1 and node.head.process:
+            yield tuple(names)
 
 
 def _missing(interval_s: float, ticks: int, lengths_s: Iterable[float]) -> int:

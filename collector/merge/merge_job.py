@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from collector.merge.clock_correction import IDENTITY, ClockCorrection
@@ -67,12 +68,17 @@ class NodeResult(Generic[Product]):
 
 @dataclass(frozen=True)
 class Merged(Generic[Product]):
-    """A merged run: all nodes, and the cluster by interval; `indices` ranges from the first interval to the last."""
+    """A merged run: all nodes, and the cluster by interval.
+
+    indices  ranges from the first interval to the last.
+    folders  the directories with recordings of each node.
+    """
 
     grid: Grid
     nodes: tuple[NodeResult[Product], ...]
     cluster: Mapping[int, ClusterSample]
     indices: range
+    folders: Mapping[str, frozenset[Path]]
 
 
 @dataclass(frozen=True)
@@ -103,6 +109,10 @@ class Job(Generic[Product]):
             ticks = sum(interval.ticks for interval in run.intervals.values())
             missed = sum(interval.sample.tick.missed for interval in run.intervals.values())
         return NodeResult(run.node, run.head, ticks, missed, run.integrity, self.make(run))
+
+
+def folders_of(recordings: Sequence[Recording]) -> dict[str, frozenset[Path]]:
+    return {recording.node: recording.folders for recording in recordings}
 
 
 def catalogue_of(recordings: Sequence[Recording]) -> dict[str, Metric]:

@@ -12,10 +12,14 @@ from collector.merge.sessions import Session
 
 @dataclass(frozen=True)
 class Recording:
-    """One node's sessions in chronological order, without overlaps."""
+    """One node's sessions in chronological order, without overlaps.
+
+    folders  the directories of all of its sessions, including those that overlap.
+    """
 
     node: str
     sessions: tuple[Session, ...]
+    folders: frozenset[Path] = frozenset()
 
 
 def recordings(sessions: Sequence[Session]) -> tuple[list[Recording], list[str]]:
@@ -33,7 +37,8 @@ def recordings(sessions: Sequence[Session]) -> tuple[list[Recording], list[str]]
     named: dict[str, Recording] = {}
     for group in groups.members:
         name = names.name_of(group)
-        named[name] = Recording(name, tuple(_without_overlaps(group, notes)))
+        folders = frozenset(session.folder for session in group)
+        named[name] = Recording(name, tuple(_without_overlaps(group, notes)), folders)
     return [named[name] for name in sorted(named)], notes
 
 

@@ -7,7 +7,7 @@ from collector.merge import aggregation
 from collector.merge.clock_correction import ClockCorrection
 from collector.merge.cluster_sample import ClusterSample
 from collector.merge.grid import Grid
-from collector.merge.merge_job import Job, Merged, NodeRun, Product, catalogue_of
+from collector.merge.merge_job import Job, Merged, NodeRun, Product, catalogue_of, folders_of
 from collector.merge.node_intervals import node_intervals, placement
 from collector.merge.recordings import Recording
 from collector.model.metric import Metric, Series
@@ -36,7 +36,7 @@ def reference_merge(
     metrics = catalogue_of(recordings)
     spans = [summed_spans(metrics, run) for run in runs]
     cluster = {index: cluster_sample(metrics, runs, spans, job.grid, index) for index in known_indices}
-    return Merged(job.grid, tuple(results), cluster, indices)
+    return Merged(job.grid, tuple(results), cluster, indices, folders_of(recordings))
 
 
 def node_run(recording: Recording, grid: Grid, clock: ClockCorrection, max_series: int = MAX_SERIES) -> NodeRun:

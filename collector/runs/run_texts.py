@@ -114,3 +114,12 @@ def _first_command(rest: Sequence[str]) -> list[str]:
 def step_text(step: ClockStep) -> str:
     """Return a change of the recorder's clock as text."""
     return f"the recorder's clock was set {'back' if step.step_s < 0 else 'forward'} by {abs(step.step_s):,.1f} s"
+
+
+def same_node_text(names: Sequence[str]) -> str:
+    """Return that several agents recorded one node; `names` are its names on them."""
+    distinct = sorted(set(names))
+    if len(distinct) == 1:
+        return f"the node {one_line(distinct[0])} was recorded by {len(names)} agents, and counts once"
+    *first, last = map(one_line, distinct)
+    return f"the nodes {', '.join(first)} and {last} are the same, and count once"

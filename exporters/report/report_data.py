@@ -51,6 +51,7 @@ class ReportData:
     phases      the summaries of the measured phases, followed by their total if there are several.
     lost        a lower bound on the number of ticks lost in these phases, by node.
     gaps        the nodes with missing intervals in the whole run.
+    same        the names of the run's nodes that are one node, which several agents recorded.
     results     the results of load generators.
     cost        None if it is unknown.
     baseline    None if there is no baseline.
@@ -67,6 +68,7 @@ class ReportData:
     baseline: Baseline | None = None
     saturation: Saturation | None = None
     gaps: Sequence[NodeCoverage] = ()
+    same: Sequence[Sequence[str]] = ()
 
     @property
     def run(self) -> Run:
@@ -95,6 +97,7 @@ def report_data(
     baseline: Baseline | None,
     saturation: Saturation | None,
     gaps: Sequence[NodeCoverage] = (),
+    same: Sequence[Sequence[str]] = (),
 ) -> ReportData:
     """Return the data of a report from a run's settings, its merged recordings, its summary and its client results."""
     run = settings.run
@@ -103,4 +106,4 @@ def report_data(
         phases=tuple(Phase(phase.begin_s, phase.end_s, phase.name, not phase.measured) for phase in run.phases),
     )
     clock = clocks([node.head for node in merged.nodes])
-    return ReportData(settings, plot_run, clock, phases, lost, results, cost, baseline, saturation, gaps)
+    return ReportData(settings, plot_run, clock, phases, lost, results, cost, baseline, saturation, gaps, same)

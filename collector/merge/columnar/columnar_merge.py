@@ -10,7 +10,7 @@ from collector.garbage_collection import gc_paused
 from collector.merge.arrays import Ints
 from collector.merge.columnar.cluster_sums import ClusterSums
 from collector.merge.columnar.worker import interval_span, merge_nodes
-from collector.merge.merge_job import Job, Merged, NodeResult, Product, catalogue_of
+from collector.merge.merge_job import Job, Merged, NodeResult, Product, catalogue_of, folders_of
 from collector.merge.recordings import Recording
 from collector.model.metric import Metric
 
@@ -61,7 +61,8 @@ def columnar_merge(
     with gc_paused():
         cluster = total.cluster_samples(job.grid)
     indices = range(min(cluster), max(cluster) + 1) if cluster else range(0)
-    return Merged(job.grid, tuple(results[recording.node] for recording in recordings), cluster, indices)
+    nodes = tuple(results[recording.node] for recording in recordings)
+    return Merged(job.grid, nodes, cluster, indices, folders_of(recordings))
 
 
 def _tasks(recordings: Sequence[Recording]) -> list[list[Recording]]:

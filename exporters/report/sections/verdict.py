@@ -9,7 +9,7 @@ from collector.node.metrics.requests import ERRORS, OPERATIONS
 from collector.printable import count_text
 from collector.runs.cluster_members import member_texts
 from collector.runs.run import Run
-from collector.runs.run_texts import step_text
+from collector.runs.run_texts import same_node_text, step_text
 from exporters.report.report_blocks import Paragraph, Section
 from exporters.report.report_data import ReportData
 from exporters.report.sections.first_saturated import saturation_text
@@ -110,7 +110,11 @@ def _problems(data: ReportData) -> Iterator[str]:
 
 def _missing(data: ReportData) -> Iterator[str]:
     """Yield which nodes and intervals are missing."""
-    for text in (*member_texts(data.run.clusters), *map(step_text, data.run.clock_steps)):
+    for text in (
+        *map(same_node_text, data.same),
+        *member_texts(data.run.clusters),
+        *map(step_text, data.run.clock_steps),
+    ):
         yield f"{shown(text[0].upper() + text[1:])}."
     missing = [shown(node.name or node.address) for node in data.run.nodes if not node.folder]
     if missing:
@@ -185,7 +189,8 @@ def _passed_recordings(data: ReportData) -> Iterator[str]:
         return
     yield "No samples were lost."
     if data.run.nodes and all(node.folder for node in data.run.nodes) and not data.run.nodes_unrecorded:
-        number = len(data.run.nodes)
+        # A node that several agents recorded counts once.
+        number = len(data.run.nodes) - sum(len(names) - 1 for names in data.same)
         yield f"All {number} nodes were recorded." if number > 1 else "The node was recorded."
         yield f"{'All nodes' if number > 1 else 'The node'} answered in every interval."
 

@@ -283,3 +283,64 @@ def test_half_a_cluster_is_not_shown_as_the_cluster(tmp_path: Path, capsys: pyte
     assert "1 of 2 nodes served 10 reads/s" in verdict
     assert "**1 of 2 nodes of the cluster prod recorded, not 10.0.0.2.**" in verdict
     assert "The node was recorded" not in verdict
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        (("n1", "n1b"), "the nodes n1 and n1b are the same, and count once"),
+        (("n1", "n1"), "the node n1 was recorded by 2 agents, and counts once"),
+    ],
+)
+def test_a_node_that_two_agents_recorded_counts_once(
+    names: tuple[str, str], text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    others = []
+    for number, name in enumerate(names):
+        record(tmp_path / "nodes" / f"agent{number}", busy(name, TICKS), process="P1")
+        others.append(RunNode(name, f"http://agent{number}", f"nodes/agent{number}", TICKS, interval_s=1.0))
+    run = run_of(tmp_path, {"n3": busy("n3", TICKS)}, *others, conditions=(RunCondition("nodes_missing > 0"),))
+    finish(tmp_path, run, quiet=False)
+    errors = capsys.readouterr().err
+    assert f"{text}\n" in errors
+    assert "not recorded" not in errors
+    values = values_of(tmp_path)
+    assert (values["nodes"], values["nodes_missing"], values["reads_per_s"]) == (2, 0, 20)
+    assert [condition.met for condition in read_run(tmp_path).conditions] == [False]
+    verdict = (tmp_path / "report.md").read_text().split("\n## ")[1]
+    assert f"**T{text[1:]}.**" in verdict
+    assert "The cluster served 20 reads/s" in verdict
+    assert "All 2 nodes were recorded.\n\nAll nodes answered in every interval." in verdict
+
+
+def test_a_node_that_two_agents_recorded_does_not_stand_for_one_that_is_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record(tmp_path / "nodes" / "extra", busy("extra", TICKS, origin="n1"), process="P1")
+    record(tmp_path / "nodes" / "n1", busy("n1", TICKS), process="P1")
+    nodes = (
+        RunNode("extra", "http://extra", "nodes/extra", TICKS, interval_s=1.0),
+        RunNode("n1", "http://n1", "nodes/n1", TICKS, interval_s=1.0),
+        # Its directory contains no tick.
+        RunNode("n2", "http://n2", "nodes/n2", 0, interval_s=1.0),
+        RunNode("", "http://n3", problem="http://n3: connection refused"),
+    )
+    (tmp_path / "nodes" / "n2").mkdir()
+    finish(tmp_path, run_of(tmp_path, {}, *nodes), quiet=False)
+    errors = capsys.readouterr().err
+    assert "the nodes extra and n1 are the same, and count once\n" in errors
+    assert "main: n2: not recorded: no ticks were recorded\n" in errors
+    assert "main: http://n3: not recorded: http://n3: connection refused\n" in errors
+    values = values_of(tmp_path)
+    assert (values["nodes"], values["nodes_missing"], values["reads_per_s"]) == (1, 2, 10)
+
+
+def test_two_nodes_of_one_name_are_two_nodes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    others = []
+    for number in range(2):
+        record(tmp_path / "nodes" / f"agent{number}", busy("node", TICKS), process=f"P{number}")
+        others.append(RunNode("node", f"http://agent{number}", f"nodes/agent{number}", TICKS, interval_s=1.0))
+    finish(tmp_path, run_of(tmp_path, {}, *others), quiet=False)
+    assert " once" not in capsys.readouterr().err
+    assert (values_of(tmp_path)["nodes"], values_of(tmp_path)["nodes_missing"]) == (2, 0)
+    assert "All 2 nodes were recorded." in (tmp_path / "report.md").read_text()

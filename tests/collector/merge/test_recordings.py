@@ -75,7 +75,7 @@ def test_a_copy_is_ignored() -> None:
     longer, shorter = (session("a", 0.0, length_s, ["p"], "s") for length_s in (9.0, 5.0))
     single, copy = (session("a", 20.0, 0.0, ["p"], "t") for _ in range(2))
     grouped, notes = recordings([shorter, copy, longer, single])
-    assert grouped == [Recording("a", (longer, copy))]
+    assert grouped == [Recording("a", (longer, copy), frozenset({longer.folder, copy.folder}))]
     assert len(notes) == 2
 
 
