@@ -20,7 +20,7 @@ from cli.recordings.merge_cluster import MergeCluster
 from cli.recordings.merge_grid import grid_of
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.recording_arguments import check_names, integrity_text
-from cli.recordings.run_defaults import clocks_of, recordings_in, run_at
+from cli.recordings.run_defaults import clocks_of, nodes_without_recording, recordings_in, run_at
 from collector.printable import one_line
 from collector.recording.header import TooManySeriesError
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collector.merge.merge_job import Job, Merged, NodeRun
     from collector.merge.recordings import Recording
     from collector.model.metric import Series
-    from collector.runs.run import Run
+    from collector.runs.run import Run, RunNode
     from exporters.rows.merged_rows import Choice
     from exporters.rows.row_files import Files, WrittenFiles
 
@@ -150,12 +150,22 @@ def merge_into(
             run, choice = merged(settings, partial(pack_node, name), quiet=quiet, cluster=cluster)
             node_files = [write_parts(parts, unpacked(node.product)) for node in run.nodes]
         table = table_of(choice)
-        rows = (table.cluster_row(sample, len(run.nodes)) for _, sample in sorted(run.cluster.items()))
+        nodes = len(run.nodes) + len(absent_nodes(settings, run))
+        rows = (table.cluster_row(sample, nodes) for _, sample in sorted(run.cluster.items()))
         files = [write_parts(parts, files_of(table, name, NAME, rows_text(table.header, rows))), *node_files]
         header = zip(SUFFIXES, header_text(table.header), strict=True)
         paths = write_files(folder, [(PurePosixPath(f"rows{suffix}"), line.encode()) for suffix, line in header])
         join(paths, [written.rows for written in files])
         return [*paths, *(moved(path, parts, folder) for written in files for path in written.others)]
+
+
+def absent_nodes(settings: MergeSettings, run: "Merged[Any]") -> "list[RunNode]":
+    """Return the nodes that are missing in a merge because a run has no recording of them; raise as `run_at` does.
+
+    If nodes were chosen, the others are not missing.
+    """
+    source = None if settings.nodes else run_at(settings.paths)
+    return [] if source is None else nodes_without_recording(settings.paths[0], source, run.folders)
 
 
 def run_name(settings: MergeSettings) -> str:

@@ -1,6 +1,6 @@
 """The recordings, the time range and the clock corrections that commands take from a run's metadata."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -146,6 +146,14 @@ def recordings_in(folder: Path, run: Run) -> list[Path]:
     While the run is being recorded, they include the journals of private agents.
     """
     return [folder / path for node in run.nodes if (path := _recording_of(node, run))]
+
+
+def nodes_without_recording(folder: Path, run: Run, merged: Mapping[str, Iterable[Path]]) -> list[RunNode]:
+    """Return the nodes of the run in `folder` without merged recordings; `merged` are the directories of the others."""
+    known = {path.resolve() for paths in merged.values() for path in paths}
+    return [
+        node for node in run.nodes if not (path := _recording_of(node, run)) or (folder / path).resolve() not in known
+    ]
 
 
 def _recording_of(node: RunNode, run: Run) -> str:

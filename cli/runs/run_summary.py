@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import merged
+from cli.recordings.run_defaults import nodes_without_recording
 from collector.merge.cluster_sample import ClusterSample
 from collector.merge.coverage import NodeCoverage, coverage_of, not_recorded
 from collector.merge.grid import SpanGrid
@@ -133,8 +134,7 @@ def run_coverage(
 
     A node whose interval is unknown lacks as many intervals as one with the run's longest interval.
     """
-    merged_folders = {path.resolve() for paths in whole.folders.values() for path in paths}
-    absent = [node for node in run.nodes if not node.folder or (folder / node.folder).resolve() not in merged_folders]
+    absent = nodes_without_recording(folder, run, whole.folders)
     interval_s = max((node.interval_s for node in run.nodes if node.interval_s is not None), default=None)
     coverages = []
     for number, span in enumerate(spans):

@@ -1,18 +1,19 @@
 """Frames from a recording, merged the way `casstat merge` does."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from cli.errors import CasstatError
 from cli.parameters.recording_options import memory_limit
 from cli.recordings.merge_options import MergeSettings
-from cli.recordings.merge_program import merged
+from cli.recordings.merge_program import absent_nodes, merged
 from collector.live.cluster_interval import ClusterEvent, State, dc_rack
 from collector.live.sanitise import MAX_EVENTS, MAX_NAME_CHARS, cluster_event, state_of
 from collector.merge.merge_job import Merged, NodeRun
 from collector.model.identity import IDENTITY_LABELS
 from collector.printable import one_line
 from collector.recording.header import MAX_MEMORY_BYTES
+from collector.runs.run import RunNode
 from exporters.live.frame import ALL, Frame, NodeFrame, Rows
 from exporters.live.history import History
 from exporters.live.live_columns import COLUMNS, NOTHING, TABLE_METRICS, Cells, cells_of, needs
@@ -49,8 +50,9 @@ class RecordedFrames:
         """Read and merge the recording; `max_memory` is in bytes. Raises CasstatError and click.UsageError."""
         with memory_limit(max_memory):
             run, choice = merged(settings, moments, MORE)
+        absent = [_absent_row(node, run) for node in absent_nodes(settings, run)]
         self.history = History(1 << 60, 1 << 60)
-        for frame in _frames(run, choice):
+        for frame in _frames(run, choice, absent):
             self.history.add(frame)
         if not self.history.frames:
             raise CasstatError("no data in this time range")
@@ -84,7 +86,7 @@ def moments(_: Choice, run: NodeRun) -> dict[int, Moment]:
     return moment_by_interval
 
 
-def _frames(run: Merged[dict[int, Moment]], choice: Choice) -> Iterator[Frame]:
+def _frames(run: Merged[dict[int, Moment]], choice: Choice, absent: Sequence[NodeFrame]) -> Iterator[Frame]:
     last: dict[str, int] = {}
     answered: dict[str, int] = {}
     # Locations are recorded only once a minute, so each node's first known location is used for all intervals.
@@ -114,13 +116,20 @@ def _frames(run: Merged[dict[int, Moment]], choice: Choice) -> Iterator[Frame]:
             run.grid.end_of(interval_index),
             run.grid.interval_s,
             next(iter(names)) if len(names) == 1 else "",
-            tuple(rows),
+            (*rows, *absent),
             cluster,
             cluster_interval.answered if cluster_interval else 0,
             tuple(sorted(events, key=lambda event: event.time_s)),
             rows_of,
             ran,
         )
+
+
+def _absent_row(node: RunNode, run: Merged[dict[int, Moment]]) -> NodeFrame:
+    """Return the row of a node of a run that has no recording."""
+    name = node.address if node.name in run.folders else node.name or node.address
+    why = f"not recorded: {node.problem}" if node.problem else "not recorded"
+    return NodeFrame(one_line(name)[:MAX_NAME_CHARS], State.GONE, NOTHING, one_line(why), None, "")
 
 
 def _row(name: str, moment: Moment | None, age_s: float | None, where: str) -> NodeFrame:

@@ -1,5 +1,6 @@
 """A run states which nodes and intervals are missing, everywhere where its figures are shown."""
 
+import csv
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -344,3 +345,25 @@ def test_two_nodes_of_one_name_are_two_nodes(tmp_path: Path, capsys: pytest.Capt
     assert " once" not in capsys.readouterr().err
     assert (values_of(tmp_path)["nodes"], values_of(tmp_path)["nodes_missing"]) == (2, 0)
     assert "All 2 nodes were recorded." in (tmp_path / "report.md").read_text()
+
+
+def test_a_node_that_was_not_recorded_is_missing_in_merged_rows_and_in_top(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    problem = "http://n2: connection refused"
+    run = run_of(tmp_path, {"n1": busy("n1", TICKS)}, RunNode("", "http://n2", problem=problem))
+    finish(tmp_path, run, quiet=True)
+    with (tmp_path / "merged" / "rows.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert {(row["nodes"], row["nodes_missing"]) for row in rows if row["node"] == "cluster"} == {("1", "1")}
+    # Nodes that were not chosen are not missing.
+    assert main(["merge", str(tmp_path), "--nodes", "n1", "-o", str(tmp_path / "n1")]) == 0
+    with (tmp_path / "n1" / "rows.csv").open() as file:
+        assert {row["nodes_missing"] for row in csv.DictReader(file)} == {"0"}
+    capsys.readouterr()
+    assert main(["top", "--replay", str(tmp_path), "--once"]) == 0
+    shown = capsys.readouterr().out
+    assert "1 of 2 nodes" in shown
+    assert "http://n2" in shown
+    assert main(["top", "--replay", str(tmp_path), "--once", "--format", "json"]) == 0
+    assert problem in capsys.readouterr().out
