@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from itertools import zip_longest
 from pathlib import Path
 from socket import getaddrinfo
 from urllib.parse import urlsplit
@@ -336,15 +335,16 @@ def hosts_of(
         return {}
     stated = {membership.agent for membership in memberships if membership.address}
     # The address of a private agent is not that of its node.
-    private = [agents.names.get(agent, "") if journal else "" for agent, journal in agents.journals.items()]
+    private = {agent.url: agents.names.get(agent, "") for agent, journal in agents.journals.items() if journal}
     hosts = {
-        _key(node): {host for text in (url if url else node.address, node.name) if (host := _host(text))}
-        for node, url in zip_longest(nodes, private, fillvalue="")
-        if isinstance(node, RunNode) and _key(node) not in stated
+        key: {_host(private.get(key, key)), _host(node.name)} - {""}
+        for node in nodes
+        if (key := _key(node)) not in stated
     }
+    names = sorted({host for of_node in hosts.values() for host in of_node})
     with ThreadPoolExecutor(MAX_PARALLEL) as pool:
-        resolved = dict(pool.map(lambda host: (host, _addresses_of(host)), set().union(*hosts.values())))
-    return {key: frozenset().union(*(resolved[host] for host in of_node)) for key, of_node in hosts.items()}
+        resolved = dict(zip(names, pool.map(_addresses_of, names), strict=True))
+    return {key: frozenset(address for host in of_node for address in resolved[host]) for key, of_node in hosts.items()}
 
 
 def _key(node: RunNode) -> str:
@@ -361,7 +361,10 @@ def _addresses_of(host: str) -> frozenset[str]:
 
 def _host(text: str) -> str:
     """Return the host of a node's name or address; "" if there is none."""
+    if "://" not in text:
+        # A bare IPv6 address has no brackets.
+        text = f"//[{text}]" if text.count(":") > 1 and not text.startswith("[") else f"//{text}"
     try:
-        return urlsplit(text if "://" in text else f"//{text}").hostname or ""
+        return urlsplit(text).hostname or ""
     except ValueError:
         return ""

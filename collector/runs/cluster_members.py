@@ -35,10 +35,11 @@ class Membership:
 class _Node:
     """A node of a run.
 
-    stated   its memberships with peers, the latest last.
-    cluster  the name of its cluster; "" if it never stated one.
-    own      its own addresses, as it stated them.
-    reached  the addresses at which it is reached, which may be those in the ring.
+    stated      its memberships with peers, the latest last.
+    cluster     the name of its cluster; "" if it never stated one.
+    own         its own addresses, as it stated them.
+    reached     the addresses at which it is reached, which may be those in the ring.
+    is_current  whether it answered when it was last asked, so that it lists no members that have left before.
     """
 
     name: str
@@ -46,10 +47,11 @@ class _Node:
     cluster: str
     own: frozenset[str]
     reached: frozenset[str]
+    is_current: bool
 
     @property
     def members(self) -> frozenset[str]:
-        return frozenset().union(*(membership.peers for membership in self.stated))
+        return _peers(self.stated)
 
     def addresses(self, members: frozenset[str]) -> frozenset[str]:
         """Return the node's addresses in a ring with these members; empty if they cannot be determined."""
@@ -85,7 +87,7 @@ def clusters_of(
         groups = [group for group in groups if group not in same]
         groups.append([*(other for group in same for other in group), node])
     silent = [node for node in nodes if not node.stated]
-    members = frozenset().union(*(node.members for node in nodes))
+    members = _peers(membership for node in nodes for membership in node.stated)
     unidentified = [node for node in silent if not node.own and not node.addresses(members)]
     clusters = [_cluster(group, silent, unidentified if len(groups) == 1 else ()) for group in groups]
     return tuple(sorted(clusters, key=lambda cluster: (cluster.nodes, cluster.unidentified)))
@@ -110,7 +112,12 @@ def _node(name: str, memberships: Sequence[Membership], hosts: Collection[str]) 
     stated = tuple(membership for membership in memberships if membership.peers)
     cluster = next((membership.cluster for membership in reversed(memberships) if membership.cluster), "")
     own = {membership.address for membership in memberships if membership.address}
-    return _Node(name, stated, cluster, frozenset(own), frozenset(map(canonical_address, hosts)))
+    is_current = bool(stated) and memberships[-1] is stated[-1] and stated[-1].answers
+    return _Node(name, stated, cluster, frozenset(own), frozenset(map(canonical_address, hosts)), is_current)
+
+
+def _peers(memberships: Iterable[Membership]) -> frozenset[str]:
+    return frozenset(peer for membership in memberships for peer in membership.peers)
 
 
 def _are_together(node: _Node, other: _Node) -> bool:
@@ -124,11 +131,9 @@ def _cluster(group: Sequence[_Node], silent: Sequence[_Node], unidentified: Sequ
     silent        nodes that never stated the members of their cluster.
     unidentified  those of them that may be any member.
     """
-    latest = [node.stated[-1] for node in group]
-    # A node that no longer answers may list members that have left since.
-    current = [membership for membership in latest if membership.answers] or latest
-    members = frozenset().union(*(membership.peers for membership in current))
-    ever = frozenset().union(*(node.members for node in group))
+    current = [node for node in group if node.is_current] or group
+    members = _peers(node.stated[-1] for node in current)
+    ever = _peers(membership for node in group for membership in node.stated)
     names: list[str] = []
     recorded: set[str] = set()
     unknown = list(unidentified)

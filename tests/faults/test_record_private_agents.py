@@ -1,7 +1,8 @@
 """`casstat record` starts a private agent for each node that is given as a Jolokia address."""
 
 import os
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from http.client import HTTPConnection
@@ -19,11 +20,21 @@ from collector.http.access import Access
 from collector.live.live_cluster import Plan
 from collector.recording.frames import last_footer
 from collector.recording.writer import files_of
+from collector.runs.run import RunCluster
 from collector.runs.run_file import read_run
 from exporters.live.live_frames import LiveFrames, Wanted
 from tests.faults.fake_jolokia import FakeJolokia
+from tests.faults.fake_node import Json
 from tests.faults.program import PATIENCE_S
-from tests.faults.recorders import COMPLETE_RUN, names_in, processes_of, recorded, show_status_line, until_ticks
+from tests.faults.recorders import (
+    COMPLETE_RUN,
+    names_in,
+    processes_of,
+    recorded,
+    show_status_line,
+    summaries,
+    until_ticks,
+)
 from tests.faults.recording_agent import Node
 from tests.waiting import eventually
 
@@ -112,6 +123,62 @@ def test_one_of_two_nodes_is_not_shown_as_the_cluster(
     report = (folder / "report.md").read_text()
     assert "The cluster served" not in report
     assert f"**{text}.**" in report
+
+
+@pytest.fixture
+def other() -> Iterator[FakeJolokia]:
+    """The other node in the ring of `fake`; it is down."""
+
+    def with_own_id(_request: Json, answer: Json) -> Json:
+        value = answer.get("value")
+        if isinstance(value, dict) and "LocalHostId" in value:
+            return {**answer, "value": {**value, "LocalHostId": "1e1e"}}
+        return answer
+
+    server = FakeJolokia()
+    server.node.override = with_own_id
+    server.stop()
+    yield server
+    server.close()
+
+
+def test_a_node_that_never_answers_is_one_of_the_members(
+    fake: FakeJolokia, other: FakeJolokia, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "run"
+    command = ("sh", "-c", until_ticks(4, fake, tmp_path))
+    code, _, errors = recorded(capfd, fake.url, other.url, "-o", folder, "--", *command)
+    assert code == 0, errors
+    # Both are reached at the same host, so the port distinguishes them. It is not known which member it is.
+    name = f"127.0.0.1:{other.port}"
+    run = read_run(folder)
+    assert [node.name for node in run.nodes] == ["192.0.2.7", name]
+    assert run.clusters == (RunCluster("Test Cluster", ("192.0.2.7",), ("192.0.2.8",), unidentified=(name,)),)
+    assert f"main: {name}: 0 of" in errors
+    assert " nodes of the cluster" not in errors
+    values = summaries(folder)["main"]["values"]
+    assert [values[name] for name in ("nodes", "nodes_missing", "nodes_unrecorded")] == [1, 1, 0]
+
+
+def test_a_node_that_starts_during_the_run_is_a_member_of_its_cluster(
+    fake: FakeJolokia, other: FakeJolokia, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "run"
+    command = ("sh", "-c", until_ticks(4, other, tmp_path))
+
+    def start() -> None:
+        eventually((tmp_path / "begun").exists, 120)
+        other.start()
+
+    thread = threading.Thread(target=start)
+    thread.start()
+    code, _, errors = recorded(capfd, fake.url, other.url, "-o", folder, "--", *command)
+    thread.join()
+    assert code == 0, errors
+    assert read_run(folder).clusters == (RunCluster("Test Cluster", ("192.0.2.7", "192.0.2.8")),)
+    # It states this before the run, when it does not know the address of the node.
+    assert "clusters" not in errors
+    assert summaries(folder)["main"]["values"]["nodes_unrecorded"] == 0
 
 
 def kill_supervisor_of(agent: PrivateAgent) -> psutil.Process:

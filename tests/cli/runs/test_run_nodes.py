@@ -113,7 +113,7 @@ def test_the_addresses_of_nodes_that_do_not_state_them_are_those_at_which_they_a
             tunnel=Tunnel("/tmp/s/agent", "ssh://me@db4", "/tmp/casstat-0"),  # noqa: S108
         ),
     )
-    named = parse_address("10.0.0.3:17199"), parse_address("db5:17199"), parse_address("10.0.0.6:17199")
+    named = [parse_address(host) for host in ("10.0.0.3", "db5", "10.0.0.6", "2001:db8::8")]
     agents = RunAgents(
         {private: ".agents/1", tunnelled: "", **dict.fromkeys(named, "")},
         names={private: "http://db2:8778/jolokia", tunnelled: "ssh://me@db4"},
@@ -125,6 +125,7 @@ def test_the_addresses_of_nodes_that_do_not_state_them_are_those_at_which_they_a
         RunNode("", named[1].url, problem="unknown host"),
         RunNode("10.0.0.6", named[2].url),
         RunNode("http://10.0.0.7:8778/jolokia", "", problem="cannot start an agent"),
+        RunNode("2001:db8::8", "http://[2001:db8::8]:17199"),
     ]
     memberships = [Membership(nodes[4].address, "10.0.0.6", "prod", frozenset(["10.0.0.6"]))]
     assert list(hosts_of(agents, nodes, memberships).values()) == [
@@ -133,8 +134,17 @@ def test_the_addresses_of_nodes_that_do_not_state_them_are_those_at_which_they_a
         {"10.0.0.3"},
         set(),
         {"10.0.0.7"},
+        {"2001:db8::8"},
     ]
-    assert list(node_names(nodes).values()) == ["db2", "vm4", "10.0.0.3", "db5", "10.0.0.6", nodes[5].name]
+    assert list(node_names(nodes).values()) == [
+        "db2",
+        "vm4",
+        "10.0.0.3",
+        "db5",
+        "10.0.0.6",
+        nodes[5].name,
+        "2001:db8::8",
+    ]
 
 
 def test_peers_without_a_valid_address_are_reported_and_the_others_are_recorded(

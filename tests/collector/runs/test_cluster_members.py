@@ -182,6 +182,12 @@ def ring(agent: int, *members: int, answers: bool = True) -> Membership:
             (1, (), ("10.0.0.3",)),
             "2 of 3 nodes of the cluster prod recorded, not 10.0.0.3, which left",
         ),
+        # So does one whose agent was killed with it.
+        (
+            [ring(1, 1, 2, 3), ring(2, 1, 2, 3), ring(1, 1, 2), Membership("n2", "", "", frozenset())],
+            (1, (), ("10.0.0.3",)),
+            "2 of 3 nodes of the cluster prod recorded, not 10.0.0.3, which left",
+        ),
     ],
 )
 def test_members_that_left_do_not_count_in_addition_to_those_at_the_end(
