@@ -17,10 +17,9 @@ from acceptance.store_measurement import STORES, Measured, SimulatedLoad
 from benchmarks.simulated_recordings import record, snapshots
 from collector.recording.writer import Limits
 from collector.simulation.simulated_cluster import CALM, simulated_cluster
-from exporters.metrics_page.agent_health import AgentHealth, JournalHealth
 from exporters.metrics_page.page import Page
 from exporters.metrics_page.rendering import Options
-from exporters.metrics_page.upper_bounds import UpperBounds
+from exporters.metrics_page.self_metrics import AgentHealth, JournalHealth
 
 PAGE = Path(__file__).parents[1] / "docs" / "sizing.md"
 # Slow metrics are complete only after their second reading. InfluxDB gets every tick, the others one in 15 seconds.

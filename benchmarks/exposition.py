@@ -14,9 +14,9 @@ from benchmarks.figures import Figure
 from collector.model.identity import Identity
 from collector.model.snapshot import Snapshot
 from collector.simulation.simulated_cluster import CALM, simulated_cluster
-from exporters.metrics_page.agent_health import AgentHealth
 from exporters.metrics_page.page import Page
 from exporters.metrics_page.rendering import Options
+from exporters.metrics_page.self_metrics import AgentHealth
 
 TABLES = 25
 TICKS = 60

@@ -49,7 +49,7 @@ class Threshold:
 class Objective:
     """A latency objective: at least the fraction `target` of an operation's requests must complete within `bound_s`.
 
-    bound_s    an upper bound of the agent's histograms: one of `exporters.metrics_page.upper_bounds.DEFAULT_S`.
+    bound_s    an upper bound of the agent's histograms: one of `exporters.metrics_page.metric_family.DEFAULT_S`.
     min_per_s  the request rate of a data centre below which the ratio is ignored, because one slow read among five
                is already 20%.
     """

@@ -27,10 +27,10 @@ from collector.recording.files import size_of
 from collector.recording.writer import Journal
 from exporters.api.app import build
 from exporters.api.server import Server
-from exporters.metrics_page.agent_health import AgentHealth, JournalHealth
+from exporters.metrics_page.metric_family import DEFAULT_S, UpperBounds
 from exporters.metrics_page.page import Page
 from exporters.metrics_page.rendering import Options
-from exporters.metrics_page.upper_bounds import DEFAULT_S, UpperBounds
+from exporters.metrics_page.self_metrics import AgentHealth, JournalHealth
 from exporters.recent_ticks import RecentTicks
 from exporters.sinks.shipping.shipper import Plan, journal_opener
 

@@ -16,7 +16,7 @@ from collector.printable import one_line
 from collector.recording.journal_upload import lost_ticks
 from collector.recording.object_store import object_store_name
 from collector.recording.writer import folder_name
-from exporters.sink_health import SinkHealth
+from exporters.metrics_page.self_metrics import SinkHealth
 from exporters.sinks.shipping.checkpoint import file_name
 from exporters.sinks.shipping.retry_delay import Backoff
 

@@ -32,7 +32,7 @@ from collector.model.snapshot import Event, Scrape
 from collector.printable import count_text
 from collector.redaction.redactor import Redactor
 from exporters.api.agent_api import TooManyChangesError
-from exporters.metrics_page.agent_health import RunTimes
+from exporters.metrics_page.self_metrics import RunTimes
 
 SOURCE = "run"
 # Maximum file size, and the size to which the file shrinks when the oldest runs are deleted.

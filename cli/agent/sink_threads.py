@@ -17,7 +17,7 @@ from collector.printable import one_line
 from collector.recording.object_store import ObjectStoreError, is_object_url, object_store_name, package_for
 from collector.recording.writer import Position
 from exporters.metrics_page.rendering import Options
-from exporters.sink_health import SinkHealth
+from exporters.metrics_page.self_metrics import SinkHealth
 from exporters.sinks.parts.registry import sink_of
 from exporters.sinks.shipping.runtime import system_runtime
 from exporters.sinks.shipping.shipper import Plan, Shipper

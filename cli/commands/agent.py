@@ -25,7 +25,7 @@ from cli.parameters.jolokia_options import JolokiaSettings
 from cli.parameters.parameter_types import Duration, Size
 from collector.agents.node_address import AGENT_PORT
 from collector.recording.header import FULL_EVERY
-from exporters.metrics_page.upper_bounds import DEFAULT_S as BOUNDS_S
+from exporters.metrics_page.metric_family import DEFAULT_S as BOUNDS_S
 
 GROUP = "monitor"
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from exporters.sink_health import SinkHealth
+from exporters.metrics_page.self_metrics import SinkHealth
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,9 @@ from collector.model.rates import restart_event, tick_events
 from collector.model.snapshot import Event, Scrape, Snapshot
 from collector.node.sampling.source_names import JOLOKIA_SOURCE
 from collector.recording.writer import Position
-from exporters.metrics_page.agent_health import AgentHealth, JournalHealth
 from exporters.metrics_page.page import Page
 from exporters.metrics_page.rendering import Options
-from exporters.sink_health import SinkHealth
+from exporters.metrics_page.self_metrics import AgentHealth, JournalHealth, SinkHealth
 from exporters.sinks.shipping.shipper import Plan, Shipper
 from exporters.sinks.sink import Sink
 

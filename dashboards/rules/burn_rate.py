@@ -9,7 +9,7 @@ from dashboards.promql import selector
 from dashboards.rules.alert import CRITICAL, MATCH, WARNING, WINDOW
 from dashboards.rules.recording_rule import RecordingRule
 from dashboards.thresholds import OBJECTIVES, Objective
-from exporters.metrics_page.upper_bounds import LABELLED_LENGTH, UpperBounds
+from exporters.metrics_page.metric_family import LABELLED_LENGTH, UpperBounds
 
 DURATION = "cassandra_client_request_duration_seconds_bucket"
 BUCKETS = f"cluster_dc_operation_le:{DURATION}:rate{WINDOW}"

@@ -15,8 +15,7 @@ from prometheus_client.registry import Collector
 from collector.load_results.client_latency import NS_PER_S
 from collector.load_results.client_result import ClientInterval
 from collector.load_results.parsing.labels import Labels
-from exporters.metrics_page.metric_family import encodable
-from exporters.metrics_page.upper_bounds import DEFAULT_S
+from exporters.metrics_page.metric_family import DEFAULT_S, encodable
 
 OPERATIONS, ERRORS = "casstat_load_operations", "casstat_load_errors"
 DURATION = "casstat_load_operation_duration_seconds"

@@ -2,15 +2,251 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from itertools import accumulate
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
+from collector.model.histogram import LayoutError
 from collector.model.metric import Kind, Metric, Series, Values
 from collector.node.catalogue import HOST
-from exporters.metrics_page.metric_family import INFO, Family, families_of, is_info, text_label
-from exporters.metrics_page.series_limit import DEFAULT_LIMIT, SeriesLimit
-from exporters.metrics_page.series_lines import Body
-from exporters.metrics_page.series_values import CurrentValues, Group, max_series
-from exporters.metrics_page.upper_bounds import UpperBounds
+from exporters.metrics_page.metric_family import (
+    INFO,
+    CurrentValues,
+    Family,
+    Group,
+    SeriesCache,
+    UpperBounds,
+    families_of,
+    histogram_sum,
+    is_info,
+    labels_text,
+    max_series,
+    named,
+    numbers,
+    text_label,
+    text_labels,
+)
+
+DEFAULT_LIMIT = 10_000
+# To prevent flapping, a metric that was left out returns only if the total, including it, is at most RETURN_SHARE of
+# the limit.
+RETURN_SHARE = 0.9
+
+
+class SeriesLimit:
+    """Selects the metrics to leave out; each is logged once."""
+
+    def __init__(self, limit: int, catalogue: Mapping[str, Metric], log: Callable[[str], None]) -> None:
+        self.limit = limit
+        self._catalogue = catalogue
+        self._log = log
+        self._left_out: set[str] = set()
+        self._logged: set[str] = set()
+
+    def left_out(self, sizes: Mapping[str, int], others: int) -> dict[str, int]:
+        """Return the metrics to leave out, each with its number of series.
+
+        `sizes` holds the number of series of each metric; `others` is the number of series that are always present.
+        Table metrics are left out first, then keyspace metrics, then all others; within each group, the largest first.
+        A metric that is left out is replaced by one series that reports it.
+        """
+        everything = others + sum(sizes.values())
+        if not self._left_out and everything <= self.limit:
+            return {}
+        present = sorted((name for name, size in sizes.items() if size), key=lambda name: self._rank(name, sizes[name]))
+        total = others + sum(1 if name in self._left_out else sizes[name] for name in present)
+        for name in present:
+            if total > self.limit and name not in self._left_out:
+                self._left_out.add(name)
+                total += 1 - sizes[name]
+        for name in reversed(present):
+            if name in self._left_out and total - 1 + sizes[name] <= RETURN_SHARE * self.limit:
+                self._left_out.discard(name)
+                total += sizes[name] - 1
+        left_out = {name: sizes[name] for name in present if name in self._left_out}
+        self._report(left_out, everything)
+        return left_out
+
+    def _rank(self, name: str, size: int) -> tuple[int, int, str]:
+        metric = self._catalogue.get(name)
+        labels = metric.labels if metric else ()
+        rank = next((index for index, label in enumerate(("table", "keyspace")) if label in labels), 2)
+        return rank, -size, name
+
+    def _report(self, left_out: Mapping[str, int], everything: int) -> None:
+        new = [f"{name} ({size})" for name, size in left_out.items() if name not in self._logged]
+        if new:
+            self._logged.update(left_out)
+            self._log(
+                f"/metrics: {everything} series exceed the limit of {self.limit}: left out {', '.join(new)} "
+                "(hint: raise the limit or read fewer tables)"
+            )
+
+
+class _Template(NamedTuple):
+    """Template for the lines of one histogram: names and labels, with placeholders for the counts.
+
+    last_buckets  for each line, the index of the last bucket included in its count.
+    """
+
+    buckets: str
+    count_prefix: str
+    sum_prefix: str
+    last_buckets: tuple[int, ...]
+
+
+class HistogramLines(NamedTuple):
+    """The lines of a histogram with these `counts`; empty if the histogram is invalid.
+
+    total       the line with the total count.
+    sum_prefix  the name and labels of the sum.
+    """
+
+    counts: tuple[int, ...]
+    buckets: str
+    total: str
+    sum_prefix: str
+
+
+class HistogramCache:
+    """Renders histograms with the `common` labels, and caches the lines of each until its counts change."""
+
+    def __init__(self, upper_bounds: UpperBounds, common: str) -> None:
+        self._upper_bounds = upper_bounds
+        self._common = common
+        self._templates: dict[tuple[Series, int], _Template | None] = {}
+        self._lines: dict[Series, HistogramLines] = {}
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def lines(self, metric: Metric, series: Series, counts: tuple[int, ...]) -> HistogramLines:
+        lines = self._lines.get(series)
+        if lines is None or lines.counts != counts:
+            lines = self._lines[series] = self._render(metric, series, counts)
+        return lines
+
+    def keep(self, current: Mapping[Series, object]) -> None:
+        """Delete the cached lines of all series that are not in `current`."""
+        self._lines = {series: lines for series, lines in self._lines.items() if series in current}
+        self._templates = {key: template for key, template in self._templates.items() if key[0] in current}
+
+    def _render(self, metric: Metric, series: Series, counts: tuple[int, ...]) -> HistogramLines:
+        key = series, len(counts)
+        if key not in self._templates:
+            self._templates[key] = self._template(metric, series, len(counts))
+        template = self._templates[key]
+        if template is None or min(counts) < 0:
+            return HistogramLines(counts, "", "", "")
+        cumulative = list(accumulate(counts))
+        buckets = template.buckets % (*(cumulative[bucket] for bucket in template.last_buckets), cumulative[-1])
+        return HistogramLines(counts, buckets, f"{template.count_prefix}{cumulative[-1]}\n", template.sum_prefix)
+
+    def _template(self, metric: Metric, series: Series, length: int) -> _Template | None:
+        """Return the template, or None for an unknown bucket layout."""
+        try:
+            bounds = self._upper_bounds.bounds(metric.unit, length)
+        except LayoutError:
+            return None
+        labels = labels_text(zip(metric.labels, series[1:], strict=True))
+        # The text that all lines share is built only once, because a new table adds about a hundred lines.
+        before, _, after = (
+            named(f"{metric.name}_bucket", self._common, labels, "le=?").replace("%", "%%").rpartition("?")
+        )
+        ends = [*(bound.le for bound in bounds), "+Inf"]
+        count, total = (named(f"{metric.name}_{suffix}", self._common, labels) for suffix in ("count", "sum"))
+        buckets = "".join(f'{before}"{end}"{after}%d\n' for end in ends)
+        return _Template(buckets, count, total, tuple(bound.bucket for bound in bounds))
+
+
+# Unused text is deleted when the number of cached series exceeds twice the current number by more than SPARE.
+SPARE = 1000
+
+
+class Body(NamedTuple):
+    """The lines of a metric.
+
+    names              the series.
+    text, openmetrics  the lines of each, in the text format and in OpenMetrics.
+    series             the number of series in the text format.
+    """
+
+    names: Sequence[Series]
+    text: Sequence[str]
+    openmetrics: Sequence[str]
+    series: int
+
+
+class SeriesLines:
+    """Renders the series of one node; the labels in `identity` come first in every series."""
+
+    def __init__(self, catalogue: Mapping[str, Metric], upper_bounds: UpperBounds, identity: Mapping[str, str]) -> None:
+        self._catalogue = catalogue
+        self._common = labels_text(identity.items())
+        self._prefixes = SeriesCache(self._prefix)
+        self._histogram_cache = HistogramCache(upper_bounds, self._common)
+
+    @property
+    def cached(self) -> int:
+        """The number of series with cached text."""
+        return len(self._prefixes) + len(self._histogram_cache)
+
+    def body(self, metric: Metric, group: Group, current: CurrentValues) -> Body:
+        """Return the lines of a metric; `current` contains the counters that hold the histogram sums."""
+        if metric.kind is Kind.HISTOGRAM:
+            return self._histograms(metric, group, current)
+        return self._texts(metric, group) if metric.kind is Kind.TEXT else self._numbers(metric, group)
+
+    def info(self, name: str, texts: Iterable[tuple[str, str]]) -> Body:
+        """Return one series with these names and values as labels; its own value is always 1."""
+        return _body([(name,)], [f"{named(name, self._common, labels_text(texts))}1\n"])
+
+    def keep(self, current: CurrentValues) -> None:
+        """Delete the cached histograms that are not in `current`, if there are many."""
+        if len(self._histogram_cache) > 2 * len(current) + SPARE:
+            self._histogram_cache.keep(current)
+
+    def _numbers(self, metric: Metric, group: Group) -> Body:
+        series, values = numbers(metric, group)
+        prefixes = self._prefixes.of(metric, series)
+        return _body(series, [f"{prefix}{value}\n" for prefix, value in zip(prefixes, values, strict=True)])
+
+    def _texts(self, metric: Metric, group: Group) -> Body:
+        lines = [
+            f"{named(metric.name, self._common, labels_text(text_labels(metric, series, value)))}1\n"
+            for series, value in group.items()
+        ]
+        return _body(group.series, lines)
+
+    def _prefix(self, metric: Metric, series: Series) -> str:
+        return named(metric.name, self._common, labels_text(zip(metric.labels, series[1:], strict=True)))
+
+    def _histograms(self, metric: Metric, group: Group, current: CurrentValues) -> Body:
+        names, text, openmetrics, series_count = [], [], [], 0
+        total = self._catalogue.get(metric.total)
+        for series, value in group.items():
+            if not isinstance(value, tuple):
+                continue
+            cached = self._histogram_cache.lines(metric, series, value)
+            if not cached.buckets:
+                continue
+            lines = cached.buckets + cached.total
+            sum_value = histogram_sum(total, series, current)
+            if sum_value is not None:
+                lines = f"{lines}{cached.sum_prefix}{sum_value}\n"
+                openmetrics.append(lines)
+            else:
+                # OpenMetrics does not allow a count without a sum.
+                openmetrics.append(cached.buckets)
+            names.append(series)
+            text.append(lines)
+            series_count += lines.count("\n")
+        return Body(names, text, openmetrics, series_count)
+
+
+def _body(names: Sequence[Series], lines: Sequence[str]) -> Body:
+    """Return the lines of series with one line each, which is the same in both formats."""
+    return Body(names, lines, lines, len(lines))
+
 
 LIMIT, REFUSED, SERIES = "casstat_series_limit", "casstat_series_refused", "casstat_series"
 LIMIT_METRICS = {

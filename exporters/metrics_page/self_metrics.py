@@ -1,7 +1,11 @@
 """Self-metrics of the agent and its process, exported with prometheus_client."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
+from types import MappingProxyType
+from typing import Any
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, InfoMetricFamily
@@ -9,9 +13,171 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 from prometheus_client.registry import Collector
 
-from exporters.metrics_page.agent_health import LATE_S, AgentHealth, JournalHealth, RunTimes, TickHealth
+from collector.model.snapshot import Event, Scrape, Snapshot
+from collector.node.log.log_events import KINDS
+from collector.node.log.log_source import NAME as LOG
 from exporters.metrics_page.metric_family import CUMULATIVE, PLACEMENT, encodable
-from exporters.sink_health import SinkHealth
+
+# Event kinds that every agent counts from 0, whether or not it reads Cassandra's log.
+ALWAYS = ("disagreement", "missed", "no_answer", "restart", "run", "suspended")
+LATE_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+"""Upper bounds of the histogram of tick delays, in seconds."""
+
+
+@dataclass(frozen=True)
+class SourceHealth:
+    """Health of a source.
+
+    up              whether its last read returned values or reported no problem.
+    wall_s, cpu_s   total time and CPU time of its reads.
+    errors          number of reads that reported a problem.
+    """
+
+    up: bool = True
+    wall_s: float = 0.0
+    cpu_s: float = 0.0
+    errors: int = 0
+
+    def after(self, scrape: Scrape) -> "SourceHealth":
+        """Return the health after one more scrape."""
+        up = not scrape.problem or bool(scrape.values)
+        return SourceHealth(
+            up, self.wall_s + scrape.wall_s, self.cpu_s + scrape.cpu_s, self.errors + (1 if scrape.problem else 0)
+        )
+
+
+@dataclass(frozen=True)
+class TickHealth:
+    """Totals over all ticks.
+
+    late_s      delay of the last tick, in seconds; `late_sum_s` is the sum over all ticks.
+    late        number of ticks in each bucket of LATE_S, and above its last bound.
+    events      number of events of each kind; 0 for exported kinds that have not occurred yet.
+    """
+
+    ticks: int = 0
+    missed: int = 0
+    late_s: float = 0.0
+    late_sum_s: float = 0.0
+    late: tuple[int, ...] = (0,) * (len(LATE_S) + 1)
+    sources: Mapping[str, SourceHealth] = field(default_factory=lambda: MappingProxyType({}))
+    events: Mapping[str, int] = field(default_factory=lambda: MappingProxyType(dict.fromkeys(ALWAYS, 0)))
+
+    def after(self, snapshot: Snapshot, events: Sequence[Event] = ()) -> "TickHealth":
+        """Return the totals after one more tick with these events."""
+        tick = snapshot.tick
+        bucket_index = bisect_left(LATE_S, tick.late_s)
+        sources = dict(self.sources)
+        for scrape in snapshot.scrapes:
+            sources[scrape.source] = sources.get(scrape.source, SourceHealth()).after(scrape)
+        return replace(
+            self,
+            ticks=self.ticks + 1,
+            missed=self.missed + tick.missed,
+            late_s=tick.late_s,
+            late_sum_s=self.late_sum_s + tick.late_s,
+            late=(*self.late[:bucket_index], self.late[bucket_index] + 1, *self.late[bucket_index + 1 :]),
+            sources=sources,
+            events=self._events(snapshot, events),
+        )
+
+    def _events(self, snapshot: Snapshot, events: Sequence[Event]) -> Mapping[str, int]:
+        read = [scrape.source for scrape in snapshot.scrapes if not scrape.problem]
+        new = KINDS - self.events.keys() if LOG in read else frozenset[str]()
+        if not (events or new):
+            return self.events
+        counts = {**self.events, **dict.fromkeys(new, 0)}
+        for event in events:
+            counts[event.kind] = counts.get(event.kind, 0) + 1
+        return counts
+
+
+@dataclass(frozen=True)
+class JournalHealth:
+    """Health of the journal: lost ticks, files removed to stay within the size limit, and its size if known."""
+
+    lost_ticks: int = 0
+    removed_files: int = 0
+    size_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class SinkHealth:
+    """The state of one sink, with totals since the program started.
+
+    up              whether the store accepted the last request.
+    lag_s           time by which the store lags behind the newest tick.
+    points          number of points that the store accepted.
+    failures        number of attempts that failed because the store was unavailable.
+    refused_points  number of points that the store refused for good, including those not kept in the dead-letter file.
+    lost_ticks      number of ticks lost from the journal before they were sent; an upper bound.
+    reason          the current problem in one line, or "".
+    """
+
+    name: str
+    up: bool = True
+    lag_s: float = 0.0
+    points: int = 0
+    failures: int = 0
+    refused_points: int = 0
+    lost_ticks: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class RunTimes:
+    """Times of a load test run: begin, end (None while it is running), and its marks with their times."""
+
+    id: str
+    name: str
+    begin_s: float
+    end_s: float | None = None
+    marks: tuple[tuple[float, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class AgentHealth:
+    """Health of the agent.
+
+    journal  None if the agent keeps no journal.
+    machine  boot id of the node's machine; "" if unknown.
+    network  network namespace of the node; "" if unknown.
+    """
+
+    version: str
+    journal: JournalHealth | None = None
+    sinks: tuple[SinkHealth, ...] = ()
+    runs: tuple[RunTimes, ...] = ()
+    machine: str = ""
+    network: str = ""
+
+
+def tick_health_json(health: TickHealth) -> dict[str, Any]:
+    sources = {name: [source.up, source.wall_s, source.cpu_s, source.errors] for name, source in health.sources.items()}
+    return {
+        "ticks": health.ticks,
+        "missed": health.missed,
+        "late_s": health.late_s,
+        "late_sum_s": health.late_sum_s,
+        "late": list(health.late),
+        "sources": sources,
+        "events": dict(health.events),
+    }
+
+
+def tick_health_from_json(content: Mapping[str, Any]) -> TickHealth:
+    """Return the totals. Raises TypeError, ValueError or KeyError if they are malformed."""
+    late, events = tuple(content["late"]), dict(content["events"])
+    sources = {name: SourceHealth(*source) for name, source in dict(content["sources"]).items()}
+    health = TickHealth(
+        content["ticks"], content["missed"], content["late_s"], content["late_sum_s"], late, sources, events
+    )
+    figures = [health.ticks, health.missed, health.late_s, health.late_sum_s, *late, *events.values()]
+    figures += [figure for source in sources.values() for figure in (source.wall_s, source.cpu_s, source.errors)]
+    if len(late) != len(TickHealth().late) or not all(isinstance(figure, int | float) for figure in figures):
+        raise ValueError("invalid totals")
+    return health
+
 
 Rows = Mapping[tuple[str, ...], float]
 

@@ -24,7 +24,7 @@ from cli.setup.demo.load_generator import LoadMetrics, LoadResults
 from collector.load_results.client_format import CommandTimes, FormatChoice
 from collector.load_results.format_registry import read_file
 from dashboards.rules.rule_files import rule_files
-from exporters.metrics_page.upper_bounds import DEFAULT_S
+from exporters.metrics_page.metric_family import DEFAULT_S
 
 
 def test_without_prometheus_nothing_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

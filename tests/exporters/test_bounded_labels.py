@@ -12,9 +12,9 @@ from collector.node.catalogue import CATALOGUE
 from collector.recording.header import Header
 from collector.recording.writer import Journal, Limits
 from exporters.bounded_labels import UNBOUNDED, BoundedLabels
-from exporters.metrics_page.agent_health import AgentHealth
 from exporters.metrics_page.page import Page
 from exporters.metrics_page.rendering import Options
+from exporters.metrics_page.self_metrics import AgentHealth
 from exporters.sinks.parts.registry import sink_of
 from exporters.sinks.shipping.runtime import Runtime
 from exporters.sinks.shipping.shipper import Plan, Shipper, journal_opener

@@ -13,7 +13,7 @@ from statistics import NormalDist
 import pytest
 
 from collector.node.catalogue import CATALOGUE
-from exporters.metrics_page.upper_bounds import LABELLED_LENGTH, UpperBounds
+from exporters.metrics_page.metric_family import LABELLED_LENGTH, UpperBounds
 from tests.exporters.metrics_page.parsed import counted, rendered
 from tests.real.prometheus import Prometheus
 from tests.real.stores import HOST

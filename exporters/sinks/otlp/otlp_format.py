@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from collector.model.metric import Metric
-from exporters.metrics_page.upper_bounds import UpperBounds
+from exporters.metrics_page.metric_family import UpperBounds
 from exporters.sinks.otlp.otlp_points import (
     CASSANDRA_SUM,
     GAUGE,

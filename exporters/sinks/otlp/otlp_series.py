@@ -8,10 +8,17 @@ from prometheus_client.samples import Sample as PrometheusSample
 
 from collector.model.histogram import LayoutError
 from collector.model.metric import Kind, Metric, Series
-from exporters.metrics_page.metric_family import INFO_HELP, encodable
-from exporters.metrics_page.series_cache import SeriesCache
-from exporters.metrics_page.series_values import CurrentValues, Group, histogram_sum, numbers, text_labels
-from exporters.metrics_page.upper_bounds import UpperBounds
+from exporters.metrics_page.metric_family import (
+    INFO_HELP,
+    CurrentValues,
+    Group,
+    SeriesCache,
+    UpperBounds,
+    encodable,
+    histogram_sum,
+    numbers,
+    text_labels,
+)
 from exporters.sinks.otlp import otlp_points
 from exporters.sinks.otlp.metric_names import OtlpName, otlp_name
 from exporters.sinks.otlp.otlp_points import encoded_metric, head_of, histogram_message

@@ -6,8 +6,7 @@ from typing import NamedTuple, Protocol
 from prometheus_client.metrics_core import Metric as PrometheusMetric
 
 from collector.model.metric import Metric
-from exporters.metrics_page.series_values import CurrentValues, Group
-from exporters.metrics_page.upper_bounds import UpperBounds
+from exporters.metrics_page.metric_family import CurrentValues, Group, UpperBounds
 
 SeriesPoint = tuple[bytes, bytes]
 """A point in two parts: the head of its series, which all of its points share, and the content."""

@@ -14,11 +14,15 @@ from prometheus_client.core import GaugeMetricFamily
 from collector.model.metric import Series, Value
 from collector.model.snapshot import Snapshot, with_rounded_times
 from collector.node.metrics.jvm import START_TIME
-from exporters.metrics_page.agent_health import TickHealth
-from exporters.metrics_page.latest_values import LatestValues, stall_s
+from exporters.metrics_page.page import LatestValues, stall_s
 from exporters.metrics_page.rendering import Options, Rendering
-from exporters.metrics_page.self_metrics import agent_families, tick_families
-from exporters.metrics_page.tick_health_json import tick_health_from_json, tick_health_json
+from exporters.metrics_page.self_metrics import (
+    TickHealth,
+    agent_families,
+    tick_families,
+    tick_health_from_json,
+    tick_health_json,
+)
 from exporters.sinks.parts.page_samples import Samples, SeriesFormat, SeriesPoint, joined
 from exporters.sinks.sink import NodeTick
 

@@ -15,7 +15,7 @@ from itertools import accumulate, pairwise
 from operator import mul
 
 from collector.model.histogram import upper_bounds_of
-from exporters.metrics_page.upper_bounds import LABELLED_LENGTH, UpperBounds
+from exporters.metrics_page.metric_family import LABELLED_LENGTH, UpperBounds
 from exporters.sinks.parts.protobuf_fields import FIXED64, bytes_field, read_varint, varint, varint_field
 
 MARK = 0

@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from collector.model.metric import Metric
-from exporters.metrics_page.metric_family import families_of
-from exporters.metrics_page.upper_bounds import UpperBounds
+from exporters.metrics_page.metric_family import UpperBounds, families_of
 from exporters.sinks.parts.page_samples import Samples, SeriesPoint
 from exporters.sinks.remote_write.encoded_series import points_of, stale_points
 from exporters.sinks.remote_write.native_histograms import with_time

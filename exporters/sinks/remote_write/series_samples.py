@@ -8,10 +8,16 @@ from prometheus_client.metrics_core import Metric as PrometheusMetric
 
 from collector.model.histogram import LayoutError
 from collector.model.metric import Kind, Metric, Series
-from exporters.metrics_page.metric_family import encodable
-from exporters.metrics_page.series_cache import SeriesCache
-from exporters.metrics_page.series_values import CurrentValues, Group, histogram_sum, numbers, text_labels
-from exporters.metrics_page.upper_bounds import UpperBounds
+from exporters.metrics_page.metric_family import (
+    CurrentValues,
+    Group,
+    SeriesCache,
+    UpperBounds,
+    encodable,
+    histogram_sum,
+    numbers,
+    text_labels,
+)
 from exporters.sinks.parts.page_samples import Samples
 from exporters.sinks.remote_write.encoded_series import NAME, encoded_labels, head_of
 from exporters.sinks.remote_write.native_histograms import native_head_of, native_histogram

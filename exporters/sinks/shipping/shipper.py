@@ -10,9 +10,9 @@ from collector.model.identity import Identity
 from collector.printable import one_line
 from collector.recording.reader import JournalFollower
 from collector.recording.writer import Position
+from exporters.metrics_page.self_metrics import SinkHealth
 from exporters.rate_limited_logger import RateLimitedLogger
 from exporters.recent_ticks import RecentTicks
-from exporters.sink_health import SinkHealth
 from exporters.sinks.shipping import checkpoint as checkpoints
 from exporters.sinks.shipping.checkpoint import Checkpoint, CheckpointError, checkpoint_path, file_name
 from exporters.sinks.shipping.dead_letters import DeadLetters

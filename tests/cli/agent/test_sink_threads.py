@@ -7,7 +7,7 @@ from typing import Any, cast
 from cli.agent.sink_threads import Sinks
 from collector.model.identity import Identity
 from collector.recording.writer import Position
-from exporters.sink_health import SinkHealth
+from exporters.metrics_page.self_metrics import SinkHealth
 from exporters.sinks.shipping.shipper import Plan, Shipper
 from exporters.sinks.sink import Sink
 from tests.waiting import eventually

@@ -2,7 +2,7 @@
 
 from cli.simulate import figure_rows
 from cli.simulate.interval_figures import StoreTotals, Totals, figures, store_totals
-from exporters.sink_health import SinkHealth
+from exporters.metrics_page.self_metrics import SinkHealth
 
 A, B = "influxdb+http://127.0.0.1:8086/casstat", "graphite://127.0.0.1:2003"
 BEGIN = Totals(1_795_000_000.0, 10.0, 1.0, 0, 0, 0, 0, 0, 0.0, (StoreTotals(A), StoreTotals(B)))

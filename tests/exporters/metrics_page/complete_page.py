@@ -3,10 +3,9 @@
 from prometheus_client import CollectorRegistry
 
 from collector.model.identity import Identity
-from exporters.metrics_page.agent_health import AgentHealth, JournalHealth, RunTimes
 from exporters.metrics_page.page import Page
 from exporters.metrics_page.rendering import Options
-from exporters.sink_health import SinkHealth
+from exporters.metrics_page.self_metrics import AgentHealth, JournalHealth, RunTimes, SinkHealth
 from tests.collector.snapshots import scrape, snapshot
 from tests.exporters.metrics_page.parsed import one_of_each
 

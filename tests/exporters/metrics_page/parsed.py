@@ -13,9 +13,8 @@ from prometheus_client.parser import text_string_to_metric_families as text_fami
 from collector.model.histogram import upper_bounds_of
 from collector.model.metric import Kind, Metric, Series, Value
 from collector.node.catalogue import CATALOGUE
-from exporters.metrics_page.rendering import Options, Rendering, document
-from exporters.metrics_page.series_lines import SeriesLines
-from exporters.metrics_page.upper_bounds import UpperBounds
+from exporters.metrics_page.metric_family import UpperBounds
+from exporters.metrics_page.rendering import Options, Rendering, SeriesLines, document
 
 Labels = frozenset[tuple[str, str]]
 SeriesValues = dict[tuple[str, Labels], float]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from collector.model.metric import ScrapeInterval, Series, Value, Values
 from collector.model.snapshot import Scrape
 from collector.node import catalogue
-from exporters.metrics_page.latest_values import FIRST_S, FORGET_S, MAX_PERIOD_S, PERIODS, STALL_S, LatestValues
+from exporters.metrics_page.page import FIRST_S, FORGET_S, MAX_PERIOD_S, PERIODS, STALL_S, LatestValues
 from tests.collector.snapshots import BYTES, CATALOGUE, REQUESTS, SECONDS, STATE, of_source, scrape, snapshot
 from tests.examples import examples
 

@@ -14,12 +14,10 @@ from collector.model.metric import Values
 from collector.model.snapshot import Event, Scrape, Snapshot, Tick
 from collector.node.catalogue import CATALOGUE
 from collector.node.selection import Selection
-from exporters.metrics_page.agent_health import AgentHealth, JournalHealth, RunTimes
+from exporters.metrics_page.metric_family import CurrentValues, UpperBounds
 from exporters.metrics_page.page import Page
 from exporters.metrics_page.rendering import Options, Rendering
-from exporters.metrics_page.series_values import CurrentValues
-from exporters.metrics_page.upper_bounds import UpperBounds
-from exporters.sink_health import SinkHealth
+from exporters.metrics_page.self_metrics import AgentHealth, JournalHealth, RunTimes, SinkHealth
 from tests.collector.node.jolokia.captured_node import read as captured
 from tests.exporters.golden import check
 from tests.exporters.metrics_page.parsed import one_of_each, parsed

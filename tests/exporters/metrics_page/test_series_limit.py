@@ -5,9 +5,7 @@ from hypothesis import strategies as st
 
 from collector.model.metric import Values
 from collector.node.catalogue import CATALOGUE
-from exporters.metrics_page.rendering import Options, Rendering, document
-from exporters.metrics_page.series_limit import RETURN_SHARE, SeriesLimit
-from exporters.metrics_page.series_lines import SeriesLines
+from exporters.metrics_page.rendering import RETURN_SHARE, Options, Rendering, SeriesLimit, SeriesLines, document
 from tests.exporters.metrics_page.parsed import one_of_each, parsed
 
 TABLE, LARGE_TABLE = "cassandra_table_live_sstables", "cassandra_table_operation_duration_seconds"

@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from exporters.metrics_page.agent_health import SourceHealth, TickHealth
-from exporters.metrics_page.tick_health_json import tick_health_from_json, tick_health_json
+from exporters.metrics_page.self_metrics import SourceHealth, TickHealth, tick_health_from_json, tick_health_json
 
 HEALTH = TickHealth(7, 1, 0.25, 1.5, sources={"node": SourceHealth(True, 2.5, 0.5, 3)})
 CONTENT = tick_health_json(HEALTH)

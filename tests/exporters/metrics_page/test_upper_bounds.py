@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from collector.model.histogram import LayoutError, upper_bounds_of
 from collector.node.catalogue import CATALOGUE
-from exporters.metrics_page.upper_bounds import COUNTS, DEFAULT_S, UpperBounds, UpperBoundsError
+from exporters.metrics_page.metric_family import COUNTS, DEFAULT_S, UpperBounds, UpperBoundsError
 from tests.exporters.metrics_page.parsed import counted, parsed, rendered
 
 NEW, OLD = 128, 165

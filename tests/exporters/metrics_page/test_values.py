@@ -14,11 +14,8 @@ from collector.model.histogram import upper_bounds_of
 from collector.model.identity import IDENTITY_LABELS
 from collector.model.metric import Kind, Metric, Series, Value, Values
 from collector.node.catalogue import CATALOGUE
-from exporters.metrics_page.metric_family import is_info
-from exporters.metrics_page.rendering import Options, Rendering, document
-from exporters.metrics_page.series_lines import SeriesLines
-from exporters.metrics_page.series_values import Group
-from exporters.metrics_page.upper_bounds import UpperBounds
+from exporters.metrics_page.metric_family import Group, UpperBounds, is_info
+from exporters.metrics_page.rendering import Options, Rendering, SeriesLines, document
 from tests.examples import examples
 from tests.exporters.metrics_page.parsed import Labels, SeriesValues, any_values, parsed, rendered, values_of
 

@@ -10,9 +10,9 @@ from collector.model.metric import Series, Value
 from collector.model.snapshot import Scrape, Snapshot, Tick
 from collector.node.catalogue import CATALOGUE
 from collector.recording.header import Header
-from exporters.metrics_page.agent_health import AgentHealth
 from exporters.metrics_page.page import Page
 from exporters.metrics_page.rendering import Options
+from exporters.metrics_page.self_metrics import AgentHealth
 from exporters.sinks.sink import NodeTick
 from tests.exporters.metrics_page.parsed import parsed
 

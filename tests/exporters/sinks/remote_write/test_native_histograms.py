@@ -9,8 +9,8 @@ from hypothesis import given
 
 from collector.model.histogram import upper_bounds_of
 from collector.model.metric import Series, Value
+from exporters.metrics_page.metric_family import LABELLED_LENGTH
 from exporters.metrics_page.rendering import Options
-from exporters.metrics_page.upper_bounds import LABELLED_LENGTH
 from exporters.sinks.parts.tick_encoder import TickEncoder
 from exporters.sinks.remote_write.remote_write_format import RemoteWriteFormat
 from exporters.sinks.remote_write.write_requests import RequestsV2, request_v1

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from exporters.sink_health import SinkHealth
+from exporters.metrics_page.self_metrics import SinkHealth
 from exporters.sinks.shipping import delivery
 from exporters.sinks.shipping import shipper as loop
 from exporters.sinks.shipping.checkpoint import checkpoint_path
