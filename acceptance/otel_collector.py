@@ -26,8 +26,7 @@ from exporters.sinks.otlp.otlp_format import OtlpFormat, request
 from exporters.sinks.parts.page_samples import SeriesPoint
 from exporters.sinks.parts.page_sink import PageSink
 from exporters.sinks.parts.sink_url import Target
-from exporters.sinks.shipping.runtime import Runtime
-from exporters.sinks.shipping.shipper import Plan, Shipper
+from exporters.sinks.shipping.shipper import Plan, Runtime, Shipper
 from exporters.sinks.shipping.tick_queue import RecordingReader
 from tests.exporters.sinks.otlp.otlp_messages import Attributes, DataPoint, decode
 from tests.faults.otlp_receiver import OtlpReceiver

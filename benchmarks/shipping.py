@@ -20,8 +20,7 @@ from collector.simulation.simulated_cluster import CALM, simulated_cluster
 from exporters.sinks.parts.points import rows
 from exporters.sinks.parts.registry import sink_of
 from exporters.sinks.shipping.delivery import MAX_POINTS, TIMEOUT_S
-from exporters.sinks.shipping.runtime import system_runtime
-from exporters.sinks.shipping.shipper import CPU_SHARE, Plan, Shipper, journal_opener
+from exporters.sinks.shipping.shipper import CPU_SHARE, Plan, Shipper, journal_opener, system_runtime
 from exporters.sinks.sink import NodeTick
 from tests.real.stores import InfluxDB
 

@@ -18,7 +18,7 @@ from collector.recording.object_store import object_store_name
 from collector.recording.writer import folder_name
 from exporters.metrics_page.self_metrics import SinkHealth
 from exporters.sinks.shipping.checkpoint import file_name
-from exporters.sinks.shipping.retry_delay import Backoff
+from exporters.sinks.shipping.shipper import Backoff
 
 EVERY_S = 300.0
 # An upload that takes longer than this is stopped; the next one continues after the last complete part.

@@ -19,8 +19,7 @@ from collector.recording.writer import Position
 from exporters.metrics_page.rendering import Options
 from exporters.metrics_page.self_metrics import SinkHealth
 from exporters.sinks.parts.registry import sink_of
-from exporters.sinks.shipping.runtime import system_runtime
-from exporters.sinks.shipping.shipper import Plan, Shipper
+from exporters.sinks.shipping.shipper import Plan, Shipper, system_runtime
 from exporters.sinks.sink import Sink, SinkUrlError
 
 # When the agent stops, requests in progress have this much time to finish.

@@ -20,8 +20,7 @@ from collector.recording.header import MAX_SERIES, SeriesLimit
 from collector.recording.writer import Position, sort_key
 from exporters.sinks.parts.registry import sink_of
 from exporters.sinks.shipping.checkpoint import file_name
-from exporters.sinks.shipping.runtime import Runtime
-from exporters.sinks.shipping.shipper import Plan, Shipper
+from exporters.sinks.shipping.shipper import Plan, Runtime, Shipper
 from exporters.sinks.shipping.tick_queue import Journal, RecordingReader
 from exporters.sinks.sink import Sink, SinkUrlError
 

@@ -11,8 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from cli.simulate.simulated_journal import SimulatedJournal
-from exporters.sinks.shipping.runtime import Runtime, system_runtime
-from exporters.sinks.shipping.shipper import POLL_S
+from exporters.sinks.shipping.shipper import POLL_S, Runtime, system_runtime
 from exporters.sinks.sink import NodeTick, Sink
 
 

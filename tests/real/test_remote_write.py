@@ -14,8 +14,7 @@ import pytest
 from collector.recording.files import journal_files
 from exporters.sinks.parts.registry import sink_of
 from exporters.sinks.remote_write.encoded_series import labels_of, sample_of
-from exporters.sinks.shipping.runtime import Runtime
-from exporters.sinks.shipping.shipper import Plan, Shipper
+from exporters.sinks.shipping.shipper import Plan, Runtime, Shipper
 from exporters.sinks.shipping.tick_queue import RecordingReader
 from tests.exporters.sinks.remote_write.sample_receiver import SampleReceiver
 from tests.exporters.sinks.shipping.shipped import BEGIN_S, Node, drain

@@ -19,8 +19,7 @@ from exporters.recent_ticks import RecentTicks
 from exporters.sinks.parts.dotted_names import path
 from exporters.sinks.parts.points import rows, tags, time_ms
 from exporters.sinks.parts.registry import sink_of
-from exporters.sinks.shipping.runtime import system_runtime
-from exporters.sinks.shipping.shipper import Plan, Shipper, journal_opener
+from exporters.sinks.shipping.shipper import Plan, Shipper, journal_opener, system_runtime
 from exporters.sinks.sink import RefusedError
 from tests.collector.snapshots import REQUESTS
 from tests.exporters.sinks.shipping.shipped import BEGIN_S, Node, head, snapshot

@@ -1,13 +1,47 @@
 """Delivers points to a store in requests of bounded size, and isolates points that the store refuses."""
 
+import os
 import re
 from collections import deque
 from collections.abc import Callable, Sequence
+from itertools import accumulate
+from pathlib import Path
 from typing import Any
 
 from exporters.rate_limited_logger import RateLimitedLogger
-from exporters.sinks.shipping.dead_letters import DeadLetters
 from exporters.sinks.sink import PartialWriteError, RefusedError, Sink, TooLargeError, UnavailableError
+
+# Maximum size of the file; it has room for all points of one request.
+MAX_FILE_BYTES = 4 << 20
+MODE = 0o640
+
+
+class DeadLetters:
+    """Appends refused points to a file until it is full, and drops later ones, because the first are the most useful.
+
+    If the path is None, nothing is written.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+
+    def write(self, points: Sequence[bytes], reason: str) -> int:
+        """Write points and the reason; return the number of points that fit. Raises OSError."""
+        if self.path is None:
+            return 0
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, MODE)
+        try:
+            room = MAX_FILE_BYTES - os.fstat(descriptor).st_size
+            lines = [f"# {reason}".encode(), *points]
+            ends = accumulate(len(line) + 1 for line in lines)
+            fitting = lines[: sum(1 for end in ends if end <= room)]
+            if len(fitting) > 1:
+                os.write(descriptor, b"".join(b"%b\n" % line for line in fitting))
+            return max(len(fitting) - 1, 0)
+        finally:
+            os.close(descriptor)
+
 
 MAX_POINTS = 5000
 MAX_BYTES = 2 << 20

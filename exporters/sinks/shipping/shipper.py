@@ -1,9 +1,12 @@
 """The shipping loop, the same for all sinks: read, encode, send, save a checkpoint."""
 
+import random
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from collector.model.identity import Identity
@@ -15,13 +18,55 @@ from exporters.rate_limited_logger import RateLimitedLogger
 from exporters.recent_ticks import RecentTicks
 from exporters.sinks.shipping import checkpoint as checkpoints
 from exporters.sinks.shipping.checkpoint import Checkpoint, CheckpointError, checkpoint_path, file_name
-from exporters.sinks.shipping.dead_letters import DeadLetters
-from exporters.sinks.shipping.delivery import MAX_POINTS, Delivery
-from exporters.sinks.shipping.gaps import Gaps
-from exporters.sinks.shipping.retry_delay import Backoff
-from exporters.sinks.shipping.runtime import Runtime
-from exporters.sinks.shipping.tick_queue import Journal, ShipTick, TickQueue
+from exporters.sinks.shipping.delivery import MAX_POINTS, DeadLetters, Delivery
+from exporters.sinks.shipping.tick_queue import Gaps, Journal, ShipTick, TickQueue
 from exporters.sinks.sink import LiveFamilies, Sink, UnavailableError
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """Clocks, waiting and randomness.
+
+    wait    waits for a number of seconds or until shipping is stopped; returns True if stopped.
+    wall_s  the wall clock, in seconds since the epoch.
+    cpu_s   CPU time of the current thread.
+    random  a random number between 0 and 1.
+    """
+
+    wait: Callable[[float], bool]
+    monotonic_s: Callable[[], float] = time.monotonic
+    wall_s: Callable[[], float] = time.time
+    cpu_s: Callable[[], float] = time.thread_time
+    random: Callable[[], float] = random.random
+
+
+def system_runtime(stop: Event) -> Runtime:
+    """Return the system's clocks and randomness, with a wait that ends when `stop` is set."""
+    return Runtime(stop.wait)
+
+
+FIRST_S, MAX_S = 1.0, 60.0
+# Retry-After is capped at MAX_RETRY_AFTER_S.
+MAX_RETRY_AFTER_S = 300.0
+
+
+class Backoff:
+    """Exponential backoff from 1 s to 60 s, with full jitter."""
+
+    def __init__(self, random: Callable[[], float]) -> None:
+        self._random = random
+        self._most_s = FIRST_S
+
+    def next_s(self, retry_after_s: float | None) -> float:
+        """Return the delay after another failure: a random time, added to the store's Retry-After if it sent one."""
+        most_s, self._most_s = self._most_s, min(2 * self._most_s, MAX_S)
+        random_s = most_s * self._random()
+        return random_s if retry_after_s is None else min(retry_after_s, MAX_RETRY_AFTER_S) + random_s
+
+    def reset(self) -> None:
+        """Start again with the shortest delay; call this when the store has accepted a request."""
+        self._most_s = FIRST_S
+
 
 # The maximum number of ticks per step: a sink may need few points of many ticks, and must stop and pause in between.
 MAX_TICKS = 200

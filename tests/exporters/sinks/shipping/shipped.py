@@ -16,8 +16,7 @@ from collector.recording.writer import Journal, Limits, Position, files_of
 from exporters.recent_ticks import RecentTicks
 from exporters.sinks.parts.points import rows, time_ms
 from exporters.sinks.parts.sample_sink import SampleSink
-from exporters.sinks.shipping.runtime import Runtime
-from exporters.sinks.shipping.shipper import Plan, Shipper, journal_opener
+from exporters.sinks.shipping.shipper import Plan, Runtime, Shipper, journal_opener
 from tests.collector.snapshots import BYTES, CATALOGUE, DURATIONS, MODE, REQUESTS, SECONDS
 
 BEGIN_S = 1_795_000_000.0

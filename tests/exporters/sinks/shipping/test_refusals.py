@@ -9,8 +9,7 @@ from exporters.metrics_page.self_metrics import SinkHealth
 from exporters.sinks.shipping import delivery
 from exporters.sinks.shipping import shipper as loop
 from exporters.sinks.shipping.checkpoint import checkpoint_path
-from exporters.sinks.shipping.dead_letters import DeadLetters
-from exporters.sinks.shipping.delivery import GIVE_UP_AFTER_S
+from exporters.sinks.shipping.delivery import GIVE_UP_AFTER_S, DeadLetters
 from exporters.sinks.sink import RefusedError, TooLargeError
 from tests.exporters.sinks.shipping.shipped import Node, drain, ticks_of
 
@@ -122,7 +121,7 @@ def test_a_proxy_that_accepts_only_small_requests_loses_nothing(node: Node) -> N
 
 
 def test_the_dead_letter_file_keeps_as_many_points_as_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("exporters.sinks.shipping.dead_letters.MAX_BYTES", 25)
+    monkeypatch.setattr("exporters.sinks.shipping.delivery.MAX_FILE_BYTES", 25)
     file = DeadLetters(tmp_path / "refused")
     assert file.write([b"1234567", b"1234567", b"1234567"], "why") == 2
     assert (tmp_path / "refused").read_bytes() == b"# why\n1234567\n1234567\n"
