@@ -22,10 +22,10 @@ from acceptance.outage import NODES, OUTAGE_S, agents_through_an_outage, cluster
 from cli.setup.demo.demo_cluster import cache_folder
 from collector.recording.files import journal_files
 from exporters.metrics_page.rendering import Options
-from exporters.sinks.otlp.otlp_format import OtlpFormat, request
-from exporters.sinks.parts.page_samples import SeriesPoint
-from exporters.sinks.parts.page_sink import PageSink
+from exporters.sinks.parts.otlp import OtlpFormat, request
+from exporters.sinks.parts.page_series import SeriesPoint
 from exporters.sinks.parts.sink_url import Target
+from exporters.sinks.parts.tick_encoder import PageSink
 from exporters.sinks.shipping.shipper import Plan, Runtime, Shipper
 from exporters.sinks.shipping.tick_queue import RecordingReader
 from tests.exporters.sinks.otlp.otlp_messages import Attributes, DataPoint, decode

@@ -18,7 +18,7 @@ from collector.recording.files import journal_files
 from collector.recording.reader import Entry, entries, read
 from collector.simulation.simulated_cluster import CALM, simulated_cluster
 from exporters.sinks.parts.points import rows
-from exporters.sinks.parts.registry import sink_of
+from exporters.sinks.parts.sink_url import sink_of
 from exporters.sinks.shipping.delivery import MAX_POINTS, TIMEOUT_S
 from exporters.sinks.shipping.shipper import CPU_SHARE, Plan, Shipper, journal_opener, system_runtime
 from exporters.sinks.sink import NodeTick

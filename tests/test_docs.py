@@ -33,7 +33,7 @@ from exporters.results.summary.phase_summary import PhaseSummary
 from exporters.results.summary.summary_text import summary_lines
 from exporters.rows.text_row import header as line_header
 from exporters.rows.view import View
-from exporters.sinks.parts.registry import sink_urls
+from exporters.sinks.parts.sink_url import sink_urls
 from tests.every import every
 from tests.exporters import golden
 

@@ -15,9 +15,7 @@ from collector.model.sample import Sample
 from collector.printable import one_line
 from exporters.metrics_page.rendering import Options
 from exporters.sinks.parts import store_responses
-from exporters.sinks.parts.dotted_names import PathCache
-from exporters.sinks.parts.points import rows, time_ms
-from exporters.sinks.parts.sample_sink import SampleSink
+from exporters.sinks.parts.points import PathCache, SampleSink, rows, time_ms
 from exporters.sinks.parts.sink_url import Target
 from exporters.sinks.parts.store_tls import PARAMETERS, access_of, context_of
 from exporters.sinks.sink import SinkUrlError, UnavailableError

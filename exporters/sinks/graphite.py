@@ -19,9 +19,7 @@ from collector.model.identity import Identity
 from collector.model.metric import Metric, Series
 from collector.model.sample import Sample
 from exporters.metrics_page.rendering import Options
-from exporters.sinks.parts.dotted_names import PathCache, part
-from exporters.sinks.parts.points import rows, tags, time_ms
-from exporters.sinks.parts.sample_sink import SampleSink
+from exporters.sinks.parts.points import PathCache, SampleSink, part, rows, tags, time_ms
 from exporters.sinks.parts.sink_url import Target
 from exporters.sinks.sink import SinkUrlError, UnavailableError
 

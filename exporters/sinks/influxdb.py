@@ -3,23 +3,134 @@
 import gzip
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from collector.merge.aggregation import NOWHERE, Placement
+from collector.model.histogram import Buckets
 from collector.model.identity import Identity
-from collector.model.metric import Metric
-from collector.model.sample import Sample
+from collector.model.metric import Metric, Series
+from collector.model.sample import Rate, Sample
 from exporters.metrics_page.rendering import Options
 from exporters.sinks.parts import store_responses
-from exporters.sinks.parts.line_protocol import LineEncoder
-from exporters.sinks.parts.sample_sink import SampleSink
+from exporters.sinks.parts.points import EVENTS, SampleSink, events, histogram_fields, owner_tags, tags, time_ms
 from exporters.sinks.parts.sink_url import Target
 from exporters.sinks.parts.store_tls import PARAMETERS, access_of, context_of
 from exporters.sinks.sink import SinkUrlError
 
 if TYPE_CHECKING:
     from exporters.sinks.parts.store_http import StoreResponse
+
+
+# Characters that become spaces: a line feed would end the point, and the others are not allowed in names.
+BLANKS = {ord(letter): " " for letter in "\n\r\t\0\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"}
+ESCAPED = {ord(letter): f"\\{letter}" for letter in ",= "}
+# Backslashes that become slashes. InfluxDB and VictoriaMetrics disagree about a backslash at the end of a name or
+# value, and before another backslash or an escaped character.
+ODD_BACKSLASH = re.compile(r"\\(?=[\\,= ]|$)")
+QUOTED = {ord("\\"): "/", ord('"'): "'"}
+MAX_TEXT_CHARS = 1000
+# Unused series are deleted when the number of cached series exceeds twice the current number by more than SPARE.
+SPARE = 1000
+NO_NAME = re.compile(r"[^\w:.-]")
+
+
+class LineEncoder:
+    """Encodes samples in InfluxDB line protocol."""
+
+    def __init__(self) -> None:
+        self._of: tuple[Mapping[str, Metric], Identity, Placement] | None = None
+        self._series: list[Series] = []
+        self._heads: list[bytes] = []
+        self._known: dict[Series, bytes] = {}
+
+    def encode(
+        self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample, placement: Placement = NOWHERE
+    ) -> list[bytes]:
+        """Return a line, without its line feed, for each series that `points.rows` yields and each kind of event."""
+        self._prepare(catalogue, identity, sample, placement)
+        lines = []
+        tail = b" %d000000" % time_ms(sample)
+        # Most counters do not change within a second, and concatenation is faster than formatting.
+        zero_rate, zero_value = b"per_s=0" + tail, b"value=0.0" + tail
+        # This loop takes half the time of `points.rows`, because it does not create an object for each series.
+        for head, series, value in zip(self._heads, self._series, sample.values.values(), strict=True):
+            if not head:
+                continue
+            if type(value) is Rate:
+                increase, elapsed_s, aggregated = value
+                if not increase:
+                    lines.append(head + zero_rate)
+                    continue
+                number = increase / elapsed_s if aggregated is None else aggregated
+                if number - number == 0:
+                    # 12 significant digits suffice because times are rounded to 10 µs; 17 take twice as long to format.
+                    lines.append(b"%bper_s=%.12g%b" % (head, number, tail))
+            elif type(value) is float:
+                if not value:
+                    lines.append(head + zero_value)
+                elif value - value == 0:
+                    lines.append(b"%bvalue=%a%b" % (head, value, tail))
+            elif isinstance(value, Buckets):
+                fields = histogram_fields(catalogue[series[0]], series, value, sample)
+                lines.append(_template(tuple(fields)) % (head, *fields.values(), tail))
+        lines.extend(_event_lines(identity, sample))
+        return lines
+
+    def _prepare(
+        self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample, placement: Placement
+    ) -> None:
+        """Look up the heads of the sample's series, unless the previous sample had the same series."""
+        if self._of is None or self._of[0] is not catalogue or self._of[1:] != (identity, placement):
+            self._of, self._known, self._series, self._heads = (catalogue, identity, placement), {}, [], []
+        all_series, known = list(sample.values), self._known
+        if all_series == self._series:
+            return
+        if len(known) > 2 * len(all_series) + SPARE:
+            # Compactions and tables come and go, so drop the series that are gone.
+            self._known = known = {series: known[series] for series in all_series if series in known}
+        for series in all_series:
+            if series not in known:
+                known[series] = _head(catalogue, identity, placement, series)
+        self._series, self._heads = all_series, [known[series] for series in all_series]
+
+
+def _event_lines(identity: Identity, sample: Sample) -> Iterator[bytes]:
+    """Yield a line for each kind of event.
+
+    Each line contains the texts (for annotations) and their count (for stores that accept only numbers).
+    """
+    for kind, texts in events(sample).items():
+        words = [f"{key(name)}={key(value)}" for name, value in {**identity.labels(), "kind": kind}.items()]
+        text = "; ".join(texts)[:MAX_TEXT_CHARS].translate(BLANKS).translate(QUOTED)
+        head = ",".join([EVENTS, *words])
+        yield f'{head} count={len(texts)},text="{text}" {time_ms(sample)}000000'.encode(errors="replace")
+
+
+@lru_cache(maxsize=16)
+def _template(names: tuple[str, ...]) -> bytes:
+    """Return a format string for a line's head, a histogram's fields, and the line's tail."""
+    return b"%b" + ",".join(f"{name}=%.12g" for name in names).encode() + b"%b"
+
+
+def _head(catalogue: Mapping[str, Metric], identity: Identity, placement: Placement, series: Series) -> bytes:
+    """Return the line up to its fields; b"" for a series that the catalogue does not define."""
+    metric = catalogue.get(series[0])
+    if metric is None or len(series) != len(metric.labels) + 1:
+        return b""
+    # A series label takes precedence over a node label with the same name.
+    labels = dict([*identity.labels().items(), *owner_tags(metric, placement), *tags(metric, series)])
+    words = [f"{key(name)}={key(value)}" for name, value in labels.items()]
+    head = ",".join([NO_NAME.sub("_", metric.name), *words]) + " "
+    # Lone surrogates cannot be encoded as UTF-8.
+    return head.encode(errors="replace")
+
+
+def key(text: str) -> str:
+    """Return a tag name or value with its special characters escaped or replaced."""
+    return ODD_BACKSLASH.sub("/", text.translate(BLANKS)).translate(ESCAPED)
+
 
 DEPRECATED = ("victoriametrics+http", "victoriametrics+https")
 SCHEMES = ("influxdb+http", "influxdb+https", *DEPRECATED)

@@ -9,15 +9,13 @@ from urllib.parse import quote
 
 from collector.printable import one_line
 from exporters.metrics_page.rendering import Options
-from exporters.sinks.otlp.otlp_format import OtlpFormat, request
-from exporters.sinks.otlp.otlp_points import decoded_head, time_ms_of
 from exporters.sinks.parts import store_responses
-from exporters.sinks.parts.page_parameters import PAGE_PARAMETERS, authorization
-from exporters.sinks.parts.page_samples import SeriesPoint
-from exporters.sinks.parts.page_sink import PageSink
+from exporters.sinks.parts.otlp import OtlpFormat, decoded_head, request, time_ms_of
+from exporters.sinks.parts.page_series import SeriesPoint
 from exporters.sinks.parts.protobuf_fields import fields, read_varint
-from exporters.sinks.parts.sink_url import Target
+from exporters.sinks.parts.sink_url import PAGE_PARAMETERS, Target, authorization
 from exporters.sinks.parts.store_tls import PARAMETERS, access_of, context_of
+from exporters.sinks.parts.tick_encoder import PageSink
 from exporters.sinks.sink import PartialWriteError, RefusedError
 
 if TYPE_CHECKING:

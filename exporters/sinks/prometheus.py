@@ -11,15 +11,11 @@ from urllib.parse import quote
 from collector.printable import one_line
 from exporters.metrics_page.rendering import Options
 from exporters.sinks.parts import store_responses
-from exporters.sinks.parts.page_parameters import PAGE_PARAMETERS, authorization, number
-from exporters.sinks.parts.page_samples import SeriesPoint
-from exporters.sinks.parts.page_sink import PageSink
-from exporters.sinks.parts.sink_url import Target
+from exporters.sinks.parts.page_series import SeriesPoint
+from exporters.sinks.parts.remote_write import MARK, RemoteWriteFormat, RequestsV2, request_v1, text_of, time_ms_of
+from exporters.sinks.parts.sink_url import PAGE_PARAMETERS, Target, authorization, number
 from exporters.sinks.parts.store_tls import PARAMETERS, access_of, context_of
-from exporters.sinks.remote_write.encoded_series import text_of, time_ms_of
-from exporters.sinks.remote_write.native_histograms import MARK
-from exporters.sinks.remote_write.remote_write_format import RemoteWriteFormat
-from exporters.sinks.remote_write.write_requests import RequestsV2, request_v1
+from exporters.sinks.parts.tick_encoder import PageSink
 from exporters.sinks.sink import (
     PartialWriteError,
     RefusedError,

@@ -5,14 +5,20 @@ A counter has the field `per_s`; a gauge has `value`; a histogram has `count` an
 node's identity becomes the points' tags.
 """
 
+import re
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from math import isfinite
 
-from collector.merge.aggregation import Placement
+from collector.merge.aggregation import NOWHERE, Placement
 from collector.model.histogram import Buckets, highest, quantiles
+from collector.model.identity import Identity
 from collector.model.metric import Metric, Owner, Series
 from collector.model.sample import Rate, Sample
+from exporters.bounded_labels import BoundedLabels
 from exporters.rows.formulas import ratio
+from exporters.sinks.sink import NodeTick, Sink
 
 PER_S, VALUE = "per_s", "value"
 MACHINE, NETWORK = "machine", "network"
@@ -77,3 +83,69 @@ def owner_tags(metric: Metric, placement: Placement) -> list[tuple[str, str]]:
         return []
     network = [(NETWORK, placement.network)] if metric.owner is Owner.NETWORK and placement.network else []
     return [(MACHINE, placement.machine), *network]
+
+
+# Separators become underscores, so that addresses and paths stay readable; other special characters are encoded.
+SEPARATORS = re.compile(r"[.:/ ]")
+OTHERS = re.compile(r"[^A-Za-z0-9_-]")
+NOTHING = "_"
+
+
+def part(text: str) -> str:
+    """Return `text` as one part of a name, with only characters that every store accepts."""
+    plain = SEPARATORS.sub("_", text)
+    return (
+        OTHERS.sub(lambda match: "".join(f"_{byte:02x}" for byte in match[0].encode(errors="replace")), plain)
+        or NOTHING
+    )
+
+
+def path(prefix: str, metric: Metric, identity: Identity, series: Series) -> str:
+    """Return PREFIX.cluster.dc.rack.node.metric.labels; all names of a metric have the same number of parts."""
+    words = [identity.cluster, identity.dc, identity.rack, identity.node, metric.name, *series[1:]]
+    return ".".join([*([prefix] if prefix else []), *map(part, words)])
+
+
+class PathCache:
+    """Caches the name of each series."""
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+        self._of: tuple[Mapping[str, Metric], Identity] | None = None
+        self._paths: dict[Series, str] = {}
+
+    def of(self, catalogue: Mapping[str, Metric], identity: Identity, series: Series) -> str:
+        """Return the name of a series that the catalogue defines."""
+        if self._of is None or self._of[0] is not catalogue or self._of[1] != identity:
+            self._of, self._paths = (catalogue, identity), {}
+        if series not in self._paths:
+            self._paths[series] = path(self._prefix, catalogue[series[0]], identity, series)
+        return self._paths[series]
+
+
+class SampleSink(Sink[bytes]):
+    """A sink that encodes samples without unbounded labels; the first tick of a session has no sample."""
+
+    _recorded: Mapping[str, Metric] = {}
+    _bounded = BoundedLabels({})
+
+    @abstractmethod
+    def encode_sample(
+        self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample, placement: Placement = NOWHERE
+    ) -> list[bytes]:
+        """Return a sample's points in the store's format. `placement` states where the node runs."""
+
+    def encode(self, tick: NodeTick) -> list[bytes]:
+        if tick.sample is None:
+            return []
+        if tick.header.catalogue is not self._recorded:
+            self._recorded = tick.header.catalogue
+            self._bounded = BoundedLabels(self._recorded)
+        sample = replace(tick.sample, values=self._bounded.values(tick.sample.values))
+        return self.encode_sample(self._bounded.catalogue, tick.identity, sample, tick.placement)
+
+    def size_bytes(self, point: bytes) -> int:
+        return len(point)
+
+    def text(self, point: bytes) -> bytes:
+        return point

@@ -1,14 +1,22 @@
 """Parses a sink's URL into the store's address and parameters. Secrets come from files."""
 
+import base64
+import importlib
+import pkgutil
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+import exporters.sinks
 from collector.printable import one_line
 from collector.secrets import SecretError, read_password
-from exporters.sinks.sink import SinkUrlError
+from exporters.metrics_page.rendering import Options
+from exporters.sinks.sink import Sink, SinkUrlError
 
 
 @dataclass(frozen=True)
@@ -108,3 +116,75 @@ def parse_sink_url(url: str, schemes: Sequence[str]) -> Target:
 
 def _joined(schemes: Sequence[str]) -> str:
     return ", ".join(f"{scheme}://" for scheme in schemes)
+
+
+TOKEN, BASIC, LABELS, INTERVAL = PAGE_PARAMETERS = ("token_file", "basic_auth_file", "labels", "interval_s")
+JOB, DEFAULT_JOB = "job", "casstat"
+LABEL_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+RESERVED = "__"
+MAX_INTERVAL_S = 3600
+
+Secrets = tuple[str, ...]
+
+
+def external_labels(target: Target) -> dict[str, str]:
+    """Return the labels in the parameter `labels`, NAME:VALUE,NAME:VALUE, and the job. Raises SinkUrlError."""
+    labels = {JOB: DEFAULT_JOB}
+    for word in filter(None, target.parameters.get(LABELS, "").split(",")):
+        name, separator, value = word.partition(":")
+        if not separator or not LABEL_NAME.fullmatch(name) or name.startswith(RESERVED):
+            raise SinkUrlError(f"{target.name}: labels={one_line(word)}: must be NAME:VALUE (hint: labels=env:prod)")
+        labels[name] = value
+    return labels
+
+
+def interval_s(target: Target) -> float:
+    """Return the interval at which ticks are sent; 0 for every tick. Raises SinkUrlError."""
+    return float(number(target, INTERVAL, 0, MAX_INTERVAL_S))
+
+
+def number(target: Target, name: str, minimum: int, maximum: int) -> int:
+    """Return a parameter's value, or `minimum` if it is not given. Raises SinkUrlError."""
+    text = target.parameters.get(name, str(minimum))
+    if not (text.isascii() and text.isdigit() and minimum <= int(text[:9]) <= maximum):
+        raise SinkUrlError(f"{target.name}: {name}={one_line(text)}: must be a number from {minimum} to {maximum}")
+    return int(text)
+
+
+def authorization(target: Target) -> tuple[Secrets, dict[str, str]]:
+    """Return the header with the credentials, and the texts that must not appear in messages. Raises SinkUrlError."""
+    if {TOKEN, BASIC} <= target.parameters.keys():
+        raise SinkUrlError(f"{target.name}: {TOKEN} and {BASIC} exclude each other")
+    if token := target.secret(TOKEN):
+        return (token,), {"Authorization": f"Bearer {token}"}
+    if secret := target.secret(BASIC):
+        encoded = base64.b64encode(secret.encode()).decode()
+        return (encoded, secret, secret.partition(":")[2]), {"Authorization": f"Basic {encoded}"}
+    return (), {}
+
+
+def sink_of(url: str, options: Options | None = None) -> Sink[Any]:
+    """Create the sink for a URL, without connecting. Raises SinkUrlError.
+
+    `options` are those of /metrics, for a sink that sends the same series.
+    """
+    modules = {scheme: module for module in _sinks() for scheme in module.SCHEMES}
+    target = parse_sink_url(url, sorted(modules))
+    sink: Sink[Any] = modules[target.scheme].connect(target, options or Options())
+    return sink
+
+
+def sink_schemes() -> list[str]:
+    """Return the URL schemes of all sinks."""
+    return [scheme for module in _sinks() for scheme in module.SCHEMES]
+
+
+def sink_urls() -> list[tuple[str, str]]:
+    """Return the forms of all sinks' URLs, each with a remark or ""."""
+    return [form for module in _sinks() for form in module.URLS]
+
+
+def _sinks() -> list[ModuleType]:
+    names = sorted(module.name for module in pkgutil.iter_modules(exporters.sinks.__path__) if not module.ispkg)
+    modules = [importlib.import_module(f"{exporters.sinks.__name__}.{name}") for name in names]
+    return [module for module in modules if hasattr(module, "SCHEMES")]

@@ -23,8 +23,9 @@ from exporters.metrics_page.self_metrics import (
     tick_health_from_json,
     tick_health_json,
 )
-from exporters.sinks.parts.page_samples import Samples, SeriesFormat, SeriesPoint, joined
-from exporters.sinks.sink import NodeTick
+from exporters.sinks.parts.page_series import Samples, SeriesFormat, SeriesPoint, joined
+from exporters.sinks.parts.sink_url import Target, external_labels, interval_s
+from exporters.sinks.sink import NodeTick, Sink
 
 MS = 1000
 INSTANCE = "instance"
@@ -188,3 +189,30 @@ def _time_ms(tick: NodeTick) -> int:
 
 def _ignore(text: str) -> None:
     """Log nothing: the page reports what the limit leaves out."""
+
+
+class PageSink(Sink[SeriesPoint]):
+    """A sink that encodes a point for each series."""
+
+    exports_page = True
+
+    def __init__(self, target: Target, series_format: SeriesFormat, options: Options) -> None:
+        """Encode series in a format, with the labels and the interval of a URL. Raises SinkUrlError."""
+        self.name = target.name
+        self._encoder = TickEncoder(series_format, options, external_labels(target), interval_s(target))
+
+    def encode(self, tick: NodeTick) -> list[SeriesPoint]:
+        return self._encoder.encode(tick)
+
+    def replay(self, tick: NodeTick) -> None:
+        self._encoder.replay(tick)
+
+    def state(self) -> Mapping[str, Any]:
+        return self._encoder.state()
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self._encoder.restore(state)
+
+    def size_bytes(self, point: SeriesPoint) -> int:
+        head, content = point
+        return len(head) + len(content)

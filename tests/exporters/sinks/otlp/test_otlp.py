@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from collector.model.metric import Series, Value
 from collector.node.catalogue import CATALOGUE
 from exporters.metrics_page.rendering import Options
-from exporters.sinks.otlp.metric_names import CONVENTIONS, otlp_name
-from exporters.sinks.otlp.otlp_format import OtlpFormat, request
+from exporters.sinks.parts.otlp import OtlpFormat, request
+from exporters.sinks.parts.otlp_names import CONVENTIONS, otlp_name
 from exporters.sinks.parts.tick_encoder import TickEncoder
 from tests.examples import examples
 from tests.exporters.metrics_page.parsed import any_values, one_of_each

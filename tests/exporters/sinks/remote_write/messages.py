@@ -9,7 +9,7 @@ from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
 
-from exporters.sinks.remote_write.encoded_series import STALE
+from exporters.sinks.parts.remote_write import STALE
 
 Labels = frozenset[tuple[str, str]]
 TYPES = {"string": 9, "double": 1, "int64": 3, "uint32": 13, "uint64": 4, "sint32": 17, "sint64": 18, "enum": 5}

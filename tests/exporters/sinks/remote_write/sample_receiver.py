@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 
 from exporters.metrics_page.rendering import Options
-from exporters.sinks.parts.page_samples import SeriesPoint
-from exporters.sinks.parts.page_sink import PageSink
+from exporters.sinks.parts.page_series import SeriesPoint
+from exporters.sinks.parts.remote_write import RemoteWriteFormat, text_of, time_ms_of
 from exporters.sinks.parts.sink_url import Target
-from exporters.sinks.remote_write.encoded_series import text_of, time_ms_of
-from exporters.sinks.remote_write.remote_write_format import RemoteWriteFormat
+from exporters.sinks.parts.tick_encoder import PageSink
 
 
 class SampleReceiver(PageSink):

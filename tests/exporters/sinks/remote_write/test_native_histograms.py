@@ -11,9 +11,8 @@ from collector.model.histogram import upper_bounds_of
 from collector.model.metric import Series, Value
 from exporters.metrics_page.metric_family import LABELLED_LENGTH
 from exporters.metrics_page.rendering import Options
+from exporters.sinks.parts.remote_write import RemoteWriteFormat, RequestsV2, request_v1
 from exporters.sinks.parts.tick_encoder import TickEncoder
-from exporters.sinks.remote_write.remote_write_format import RemoteWriteFormat
-from exporters.sinks.remote_write.write_requests import RequestsV2, request_v1
 from tests.exporters.metrics_page.parsed import counts
 from tests.exporters.sinks.page_ticks import node_tick
 from tests.exporters.sinks.remote_write.messages import (

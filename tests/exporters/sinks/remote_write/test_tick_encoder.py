@@ -10,10 +10,8 @@ from prometheus_client.core import GaugeMetricFamily
 
 from collector.model.metric import Series, Value
 from exporters.metrics_page.rendering import Options
+from exporters.sinks.parts.remote_write import HISTOGRAM_SUFFIXES, TYPES, RemoteWriteFormat, RequestsV2, request_v1
 from exporters.sinks.parts.tick_encoder import TickEncoder
-from exporters.sinks.remote_write.remote_write_format import RemoteWriteFormat
-from exporters.sinks.remote_write.series_metadata import HISTOGRAM_SUFFIXES, TYPES
-from exporters.sinks.remote_write.write_requests import RequestsV2, request_v1
 from tests.examples import examples
 from tests.exporters.metrics_page.complete_page import complete_page
 from tests.exporters.metrics_page.parsed import any_values, one_of_each, parsed

@@ -14,8 +14,7 @@ from collector.node.sampling.sample_stream import SampleStream
 from collector.recording.header import Header
 from collector.recording.writer import Journal, Limits, Position, files_of
 from exporters.recent_ticks import RecentTicks
-from exporters.sinks.parts.points import rows, time_ms
-from exporters.sinks.parts.sample_sink import SampleSink
+from exporters.sinks.parts.points import SampleSink, rows, time_ms
 from exporters.sinks.shipping.shipper import Plan, Runtime, Shipper, journal_opener
 from tests.collector.snapshots import BYTES, CATALOGUE, DURATIONS, MODE, REQUESTS, SECONDS
 

@@ -1,1 +1,0 @@
-"""OpenTelemetry protocol: the series of /metrics as metrics of OpenTelemetry."""

@@ -1,1 +1,0 @@
-"""Prometheus remote write: encodes ticks as the series of /metrics, and the requests that carry them."""
