@@ -1,4 +1,4 @@
-"""The page at /metrics: rendered at most once per tick, on the first request, and cached.
+"""The page at /metrics: the latest values, rendered at most once per tick, on the first request, and cached.
 
 Counters and histograms have the time at which they were read, so that a rate covers the time between two readings,
 whenever the scrapes occur. Gauges have no time: Prometheus keeps a series with times for five minutes after its last
@@ -23,6 +23,9 @@ from exporters.bounded_labels import BoundedLabels
 from exporters.metrics_page.rendering import Body, Options, Part, Rendering, SeriesLines, document
 from exporters.metrics_page.self_metrics import AgentHealth, SelfMetrics, TickHealth
 
+# gzip level: a higher one would cost the node more CPU time than the saved network traffic is worth.
+LEVEL = 1
+GZIP_WINDOW = 31
 # A series becomes stale PERIODS periods after its last reading.
 PERIODS = 2.5
 # Until the second reading of a series, its period is assumed to be at least FIRST_S.
@@ -181,11 +184,6 @@ class LatestValues:
             expired = [series for series, latest in source.latest.items() if latest.until_s + FORGET_S < self._at_s]
             for series in expired:
                 del source.latest[series]
-
-
-# gzip level: a higher one would cost the node more CPU time than the saved network traffic is worth.
-LEVEL = 1
-GZIP_WINDOW = 31
 
 
 class _Tick(NamedTuple):

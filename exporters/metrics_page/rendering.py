@@ -1,18 +1,21 @@
-"""Renders a tick as metric families, in any format that has a `SeriesRenderer`."""
+"""Renders a tick as metric families, in any format that has a `SeriesRenderer`; that of the page is text."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from collector.model.histogram import LayoutError
-from collector.model.metric import Kind, Metric, Series, Values
+from collector.model.metric import Kind, Metric, Series, Value, Values
 from collector.node.catalogue import HOST
 from exporters.metrics_page.metric_family import (
     INFO,
+    INFO_HELP,
     CurrentValues,
     Family,
     Group,
+    Labels,
     SeriesCache,
     UpperBounds,
     families_of,
@@ -24,12 +27,165 @@ from exporters.metrics_page.metric_family import (
     numbers,
     text_label,
     text_labels,
+    unit_of,
 )
 
 DEFAULT_LIMIT = 10_000
 # To prevent flapping, a metric that was left out returns only if the total, including it, is at most RETURN_SHARE of
 # the limit.
 RETURN_SHARE = 0.9
+# What is cached for other series is deleted when there are more than twice the current ones and SPARE.
+SPARE = 1000
+LIMIT, REFUSED, SERIES = "casstat_series_limit", "casstat_series_refused", "casstat_series"
+LIMIT_METRICS = {
+    metric.name: metric
+    for metric in (
+        Metric(
+            SERIES,
+            Kind.GAUGE,
+            "1",
+            "Number of series in the text format of this page; OpenMetrics omits counts of histograms without a sum.",
+        ),
+        Metric(LIMIT, Kind.GAUGE, "1", "Maximum number of series on this page."),
+        Metric(REFUSED, Kind.GAUGE, "1", "Number of series left out because of the series limit.", ("metric",)),
+    )
+}
+NODE_EXPORTERS = frozenset(metric.name for part in HOST for metric in part.metrics if metric.name.startswith("node_"))
+
+
+@dataclass(frozen=True)
+class Options:
+    """Settings of the page.
+
+    upper_bounds  the upper bounds of histograms.
+    limit         maximum number of series.
+    machine       whether to include metrics that node_exporter exports as well.
+    """
+
+    upper_bounds: UpperBounds = field(default_factory=UpperBounds)
+    limit: int = DEFAULT_LIMIT
+    machine: bool = True
+
+
+class HasSeries(Protocol):
+    """The series of a metric in some format."""
+
+    @property
+    def series(self) -> int:
+        """The number of series."""
+
+
+B = TypeVar("B", bound=HasSeries)
+"""The series of a metric."""
+H = TypeVar("H")
+"""The head of a series: its name and labels."""
+G = TypeVar("G")
+"""The heads of the series that a histogram becomes."""
+
+
+class SeriesRenderer(ABC, Generic[B, H, G]):
+    """Renders the series of one node in some format; caches heads, and histograms until their counts change."""
+
+    def __init__(self, catalogue: Mapping[str, Metric], upper_bounds: UpperBounds, common: Mapping[str, str]) -> None:
+        """Give all series the labels in `common`."""
+        self._catalogue = catalogue
+        self._upper_bounds = upper_bounds
+        self._common = common
+        self._heads = SeriesCache(self.metric_head)
+        self._text_heads: dict[tuple[str, Labels], H] = {}
+        self._histogram_heads: dict[tuple[Series, int], G] = {}
+        # The counts and the sum of each histogram, and its series.
+        self._histograms: dict[Series, tuple[Value, float | None, B]] = {}
+
+    @abstractmethod
+    def head(self, family: Family, unit: str, labels: Labels) -> H:
+        """Return the head of a series."""
+
+    @abstractmethod
+    def histogram_heads(self, metric: Metric, series: Series, length: int) -> G:
+        """Return the heads of a histogram with `length` counts. Raises LayoutError."""
+
+    @abstractmethod
+    def histogram(self, metric: Metric, heads: G, counts: Sequence[int], sum_value: float | None) -> B:
+        """Return the series of a histogram. Raises LayoutError."""
+
+    @abstractmethod
+    def plain(self, names: Sequence[Series], heads: Sequence[H], values: Sequence[float]) -> B:
+        """Return series that are not histograms."""
+
+    @abstractmethod
+    def joined(self, bodies: Iterable[B]) -> B:
+        """Return the series of all bodies."""
+
+    @property
+    def cached(self) -> int:
+        """The number of cached series."""
+        return len(self._heads) + len(self._text_heads) + len(self._histograms)
+
+    def body(self, metric: Metric, group: Group, current: CurrentValues) -> B:
+        """Return the series of a metric; `current` contains the counters that hold the histogram sums."""
+        if metric.kind is Kind.HISTOGRAM:
+            return self._of_histograms(metric, group, current)
+        if metric.kind is Kind.TEXT:
+            texts = (text_labels(metric, series, value) for series, value in group.items())
+            heads = [self.text_head(metric.name, labels, "gauge", metric.help) for labels in texts]
+            return self.plain(group.series, heads, [1] * len(heads))
+        all_series, values = numbers(metric, group)
+        return self.plain(all_series, self._heads.of(metric, all_series), values)
+
+    def info(self, name: str, texts: Iterable[tuple[str, str]]) -> B:
+        """Return one series with these names and values as labels; its own value is always 1."""
+        return self.plain([(name,)], [self.text_head(name, texts, "gauge", INFO_HELP)], [1])
+
+    def keep(self, current: CurrentValues) -> None:
+        """Delete what is cached for series that are not in `current`, if the cache has become much too large."""
+        limit = 2 * len(current) + SPARE
+        if len(self._histograms) > limit:
+            self._histograms = {series: cached for series, cached in self._histograms.items() if series in current}
+            self._histogram_heads = {key: heads for key, heads in self._histogram_heads.items() if key[0] in current}
+        if len(self._text_heads) > limit:
+            self._text_heads = {}
+
+    def metric_head(self, metric: Metric, series: Series) -> H:
+        """Return the head of a series of the catalogue."""
+        labels = tuple(zip(metric.labels, series[1:], strict=True))
+        return self.head(Family(metric.name, metric.kind.value, metric.help), metric.unit, labels)
+
+    def text_head(self, name: str, labels: Iterable[tuple[str, str]], kind: str, help_text: str) -> H:
+        """Return the head of a series that is identified by its name and labels."""
+        key = name, tuple(labels)
+        if key not in self._text_heads:
+            self._text_heads[key] = self.head(Family(name, kind, help_text), unit_of(name), key[1])
+        return self._text_heads[key]
+
+    def _of_histograms(self, metric: Metric, group: Group, current: CurrentValues) -> B:
+        total, histograms, bodies = self._catalogue.get(metric.total), self._histograms, list[B]()
+        for series, counts in group.items():
+            sum_value = histogram_sum(total, series, current)
+            cached = histograms.get(series)
+            # Most histograms do not change within a second. 1 and 1.0 are equal, but not as text.
+            is_same_sum = cached is not None and cached[1] == sum_value and type(cached[1]) is type(sum_value)
+            if cached is None or not is_same_sum or cached[0] != counts:
+                body = self._of_histogram(metric, series, counts, sum_value)
+                cached = histograms[series] = counts, sum_value, body
+            bodies.append(cached[2])
+        return self.joined(bodies)
+
+    def _of_histogram(self, metric: Metric, series: Series, counts: Value, sum_value: float | None) -> B:
+        """Return the series of a histogram; none if its bucket layout is unknown or its counts are invalid."""
+        if not isinstance(counts, tuple) or min(counts, default=-1) < 0:
+            return self.joined(())
+        key = series, len(counts)
+        try:
+            if key not in self._histogram_heads:
+                self._histogram_heads[key] = self.histogram_heads(metric, series, len(counts))
+            return self.histogram(metric, self._histogram_heads[key], counts, sum_value)
+        except LayoutError:
+            return self.joined(())
+
+
+RendererFactory = Callable[[Mapping[str, Metric], UpperBounds, Mapping[str, str]], SeriesRenderer[B, Any, Any]]
+"""Creates the renderer for a catalogue, upper bounds, and the labels of the node, which every series has."""
 
 
 class SeriesLimit:
@@ -80,232 +236,6 @@ class SeriesLimit:
                 f"/metrics: {everything} series exceed the limit of {self.limit}: left out {', '.join(new)} "
                 "(hint: raise the limit or read fewer tables)"
             )
-
-
-class _Template(NamedTuple):
-    """Template for the lines of one histogram: names and labels, with placeholders for the counts.
-
-    last_buckets  for each line, the index of the last bucket included in its count.
-    """
-
-    buckets: str
-    count_prefix: str
-    sum_prefix: str
-    last_buckets: tuple[int, ...]
-
-
-class HistogramLines(NamedTuple):
-    """The lines of a histogram with these `counts`; empty if the histogram is invalid.
-
-    total       the line with the total count.
-    sum_prefix  the name and labels of the sum.
-    """
-
-    counts: tuple[int, ...]
-    buckets: str
-    total: str
-    sum_prefix: str
-
-
-class HistogramCache:
-    """Renders histograms with the `common` labels, and caches the lines of each until its counts change."""
-
-    def __init__(self, upper_bounds: UpperBounds, common: str) -> None:
-        self._upper_bounds = upper_bounds
-        self._common = common
-        self._templates: dict[tuple[Series, int], _Template | None] = {}
-        self._lines: dict[Series, HistogramLines] = {}
-
-    def __len__(self) -> int:
-        return len(self._lines)
-
-    def lines(self, metric: Metric, series: Series, counts: tuple[int, ...]) -> HistogramLines:
-        lines = self._lines.get(series)
-        if lines is None or lines.counts != counts:
-            lines = self._lines[series] = self._render(metric, series, counts)
-        return lines
-
-    def keep(self, current: Mapping[Series, object]) -> None:
-        """Delete the cached lines of all series that are not in `current`."""
-        self._lines = {series: lines for series, lines in self._lines.items() if series in current}
-        self._templates = {key: template for key, template in self._templates.items() if key[0] in current}
-
-    def _render(self, metric: Metric, series: Series, counts: tuple[int, ...]) -> HistogramLines:
-        key = series, len(counts)
-        if key not in self._templates:
-            self._templates[key] = self._template(metric, series, len(counts))
-        template = self._templates[key]
-        if template is None or min(counts) < 0:
-            return HistogramLines(counts, "", "", "")
-        cumulative = list(accumulate(counts))
-        buckets = template.buckets % (*(cumulative[bucket] for bucket in template.last_buckets), cumulative[-1])
-        return HistogramLines(counts, buckets, f"{template.count_prefix}{cumulative[-1]}\n", template.sum_prefix)
-
-    def _template(self, metric: Metric, series: Series, length: int) -> _Template | None:
-        """Return the template, or None for an unknown bucket layout."""
-        try:
-            bounds = self._upper_bounds.bounds(metric.unit, length)
-        except LayoutError:
-            return None
-        labels = labels_text(zip(metric.labels, series[1:], strict=True))
-        # The text that all lines share is built only once, because a new table adds about a hundred lines.
-        before, _, after = (
-            named(f"{metric.name}_bucket", self._common, labels, "le=?").replace("%", "%%").rpartition("?")
-        )
-        ends = [*(bound.le for bound in bounds), "+Inf"]
-        count, total = (named(f"{metric.name}_{suffix}", self._common, labels) for suffix in ("count", "sum"))
-        buckets = "".join(f'{before}"{end}"{after}%d\n' for end in ends)
-        return _Template(buckets, count, total, tuple(bound.bucket for bound in bounds))
-
-
-# Unused text is deleted when the number of cached series exceeds twice the current number by more than SPARE.
-SPARE = 1000
-
-
-class Body(NamedTuple):
-    """The lines of a metric.
-
-    names              the series.
-    text, openmetrics  the lines of each, in the text format and in OpenMetrics.
-    series             the number of series in the text format.
-    """
-
-    names: Sequence[Series]
-    text: Sequence[str]
-    openmetrics: Sequence[str]
-    series: int
-
-
-class SeriesLines:
-    """Renders the series of one node; the labels in `identity` come first in every series."""
-
-    def __init__(self, catalogue: Mapping[str, Metric], upper_bounds: UpperBounds, identity: Mapping[str, str]) -> None:
-        self._catalogue = catalogue
-        self._common = labels_text(identity.items())
-        self._prefixes = SeriesCache(self._prefix)
-        self._histogram_cache = HistogramCache(upper_bounds, self._common)
-
-    @property
-    def cached(self) -> int:
-        """The number of series with cached text."""
-        return len(self._prefixes) + len(self._histogram_cache)
-
-    def body(self, metric: Metric, group: Group, current: CurrentValues) -> Body:
-        """Return the lines of a metric; `current` contains the counters that hold the histogram sums."""
-        if metric.kind is Kind.HISTOGRAM:
-            return self._histograms(metric, group, current)
-        return self._texts(metric, group) if metric.kind is Kind.TEXT else self._numbers(metric, group)
-
-    def info(self, name: str, texts: Iterable[tuple[str, str]]) -> Body:
-        """Return one series with these names and values as labels; its own value is always 1."""
-        return _body([(name,)], [f"{named(name, self._common, labels_text(texts))}1\n"])
-
-    def keep(self, current: CurrentValues) -> None:
-        """Delete the cached histograms that are not in `current`, if there are many."""
-        if len(self._histogram_cache) > 2 * len(current) + SPARE:
-            self._histogram_cache.keep(current)
-
-    def _numbers(self, metric: Metric, group: Group) -> Body:
-        series, values = numbers(metric, group)
-        prefixes = self._prefixes.of(metric, series)
-        return _body(series, [f"{prefix}{value}\n" for prefix, value in zip(prefixes, values, strict=True)])
-
-    def _texts(self, metric: Metric, group: Group) -> Body:
-        lines = [
-            f"{named(metric.name, self._common, labels_text(text_labels(metric, series, value)))}1\n"
-            for series, value in group.items()
-        ]
-        return _body(group.series, lines)
-
-    def _prefix(self, metric: Metric, series: Series) -> str:
-        return named(metric.name, self._common, labels_text(zip(metric.labels, series[1:], strict=True)))
-
-    def _histograms(self, metric: Metric, group: Group, current: CurrentValues) -> Body:
-        names, text, openmetrics, series_count = [], [], [], 0
-        total = self._catalogue.get(metric.total)
-        for series, value in group.items():
-            if not isinstance(value, tuple):
-                continue
-            cached = self._histogram_cache.lines(metric, series, value)
-            if not cached.buckets:
-                continue
-            lines = cached.buckets + cached.total
-            sum_value = histogram_sum(total, series, current)
-            if sum_value is not None:
-                lines = f"{lines}{cached.sum_prefix}{sum_value}\n"
-                openmetrics.append(lines)
-            else:
-                # OpenMetrics does not allow a count without a sum.
-                openmetrics.append(cached.buckets)
-            names.append(series)
-            text.append(lines)
-            series_count += lines.count("\n")
-        return Body(names, text, openmetrics, series_count)
-
-
-def _body(names: Sequence[Series], lines: Sequence[str]) -> Body:
-    """Return the lines of series with one line each, which is the same in both formats."""
-    return Body(names, lines, lines, len(lines))
-
-
-LIMIT, REFUSED, SERIES = "casstat_series_limit", "casstat_series_refused", "casstat_series"
-LIMIT_METRICS = {
-    metric.name: metric
-    for metric in (
-        Metric(
-            SERIES,
-            Kind.GAUGE,
-            "1",
-            "Number of series in the text format of this page; OpenMetrics omits counts of histograms without a sum.",
-        ),
-        Metric(LIMIT, Kind.GAUGE, "1", "Maximum number of series on this page."),
-        Metric(REFUSED, Kind.GAUGE, "1", "Number of series left out because of the series limit.", ("metric",)),
-    )
-}
-NODE_EXPORTERS = frozenset(metric.name for part in HOST for metric in part.metrics if metric.name.startswith("node_"))
-
-
-@dataclass(frozen=True)
-class Options:
-    """Settings of the page.
-
-    upper_bounds  the upper bounds of histograms.
-    limit         maximum number of series.
-    machine       whether to include metrics that node_exporter exports as well.
-    """
-
-    upper_bounds: UpperBounds = field(default_factory=UpperBounds)
-    limit: int = DEFAULT_LIMIT
-    machine: bool = True
-
-
-class HasSeries(Protocol):
-    """The series of a metric in some format."""
-
-    @property
-    def series(self) -> int:
-        """The number of series."""
-
-
-B = TypeVar("B", bound=HasSeries)
-B_co = TypeVar("B_co", bound=HasSeries, covariant=True)
-
-
-class SeriesRenderer(Protocol[B_co]):
-    """Renders the series of one node in some format."""
-
-    def body(self, metric: Metric, group: Group, current: CurrentValues) -> B_co:
-        """Return the series of a metric; `current` contains the counters that hold the histogram sums."""
-
-    def info(self, name: str, texts: Iterable[tuple[str, str]]) -> B_co:
-        """Return one series with these names and values as labels; its own value is always 1."""
-
-    def keep(self, current: CurrentValues) -> None:
-        """Delete what is cached for series that are not in `current`, if the cache has become much too large."""
-
-
-RendererFactory = Callable[[Mapping[str, Metric], UpperBounds, Mapping[str, str]], SeriesRenderer[B]]
-"""Creates the renderer for a catalogue, upper bounds, and the labels of the node, which every series has."""
 
 
 @dataclass(frozen=True)
@@ -404,6 +334,79 @@ class Rendering(Generic[B]):
             body = self._renderer.body(metric, Group(tuple(group), list(group.values())), values)
             if body.series:
                 yield Part(self._families[name], body)
+
+
+class Body(NamedTuple):
+    """The lines of a metric.
+
+    names              the series.
+    text, openmetrics  the lines of each, in the text format and in OpenMetrics.
+    series             the number of series in the text format.
+    """
+
+    names: Sequence[Series]
+    text: Sequence[str]
+    openmetrics: Sequence[str]
+    series: int
+
+
+class _Template(NamedTuple):
+    """Template for the lines of one histogram: names and labels, with placeholders for the counts.
+
+    last_buckets  for each line, the index of the last bucket included in its count.
+    """
+
+    series: Series
+    buckets: str
+    count_prefix: str
+    sum_prefix: str
+    last_buckets: tuple[int, ...]
+
+
+class SeriesLines(SeriesRenderer[Body, str, _Template]):
+    """Renders the series of one node as lines; the labels in `common` come first in every series."""
+
+    def __init__(self, catalogue: Mapping[str, Metric], upper_bounds: UpperBounds, common: Mapping[str, str]) -> None:
+        super().__init__(catalogue, upper_bounds, common)
+        self._common_text = labels_text(common.items())
+
+    def head(self, family: Family, unit: str, labels: Labels) -> str:
+        return named(family.name, self._common_text, labels_text(labels))
+
+    def histogram_heads(self, metric: Metric, series: Series, length: int) -> _Template:
+        bounds = self._upper_bounds.bounds(metric.unit, length)
+        labels = labels_text(zip(metric.labels, series[1:], strict=True))
+        bucket, count, total = (
+            named(f"{metric.name}_{suffix}", self._common_text, labels, *more)
+            for suffix, *more in (("bucket", "le=?"), ("count",), ("sum",))
+        )
+        # The text that all lines share is built only once, because a new table adds about a hundred lines.
+        before, _, after = bucket.replace("%", "%%").rpartition("?")
+        ends = [*(bound.le for bound in bounds), "+Inf"]
+        buckets = "".join(f'{before}"{end}"{after}%d\n' for end in ends)
+        return _Template(series, buckets, count, total, tuple(bound.bucket for bound in bounds))
+
+    def histogram(self, metric: Metric, heads: _Template, counts: Sequence[int], sum_value: float | None) -> Body:
+        cumulative = list(accumulate(counts))
+        buckets = heads.buckets % (*(cumulative[bucket] for bucket in heads.last_buckets), cumulative[-1])
+        text = f"{buckets}{heads.count_prefix}{cumulative[-1]}\n"
+        if sum_value is not None:
+            text = f"{text}{heads.sum_prefix}{sum_value}\n"
+        # OpenMetrics does not allow a count without a sum.
+        return Body((heads.series,), (text,), (buckets if sum_value is None else text,), text.count("\n"))
+
+    def plain(self, names: Sequence[Series], heads: Sequence[str], values: Sequence[float]) -> Body:
+        lines = [f"{head}{value}\n" for head, value in zip(heads, values, strict=True)]
+        return Body(names, lines, lines, len(lines))
+
+    def joined(self, bodies: Iterable[Body]) -> Body:
+        names, text, openmetrics, series = list[Series](), list[str](), list[str](), 0
+        for body in bodies:
+            names += body.names
+            text += body.text
+            openmetrics += body.openmetrics
+            series += body.series
+        return Body(names, text, openmetrics, series)
 
 
 def document(parts: Iterable[Part[Body]], times: Mapping[Series, float | None] = {}, *, openmetrics: bool) -> str:

@@ -1,4 +1,4 @@
-"""Self-metrics of the agent and its process, exported with prometheus_client."""
+"""Self-metrics of the agent and its process: its health as plain data, and as families of prometheus_client."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,6 +23,8 @@ ALWAYS = ("disagreement", "missed", "no_answer", "restart", "run", "suspended")
 LATE_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 """Upper bounds of the histogram of tick delays, in seconds."""
 
+Rows = Mapping[tuple[str, ...], float]
+
 
 @dataclass(frozen=True)
 class SourceHealth:
@@ -41,9 +43,8 @@ class SourceHealth:
     def after(self, scrape: Scrape) -> "SourceHealth":
         """Return the health after one more scrape."""
         up = not scrape.problem or bool(scrape.values)
-        return SourceHealth(
-            up, self.wall_s + scrape.wall_s, self.cpu_s + scrape.cpu_s, self.errors + (1 if scrape.problem else 0)
-        )
+        errors = self.errors + bool(scrape.problem)
+        return SourceHealth(up, self.wall_s + scrape.wall_s, self.cpu_s + scrape.cpu_s, errors)
 
 
 @dataclass(frozen=True)
@@ -179,9 +180,6 @@ def tick_health_from_json(content: Mapping[str, Any]) -> TickHealth:
     return health
 
 
-Rows = Mapping[tuple[str, ...], float]
-
-
 class SelfMetrics(Collector):
     """Adds the agent's self-metrics to a registry; calls `health` on every collection."""
 
@@ -273,79 +271,56 @@ def tick_families(ticking: TickHealth) -> Iterator[Metric]:
         list(zip(ends, map(float, accumulate(ticking.late)), strict=True)),
         ticking.late_sum_s,
     )
-    sources = ticking.sources.items()
     label = ("source",)
+
+    def of(value: Callable[[SourceHealth], float]) -> Rows:
+        return {(name,): float(value(source)) for name, source in ticking.sources.items()}
+
     yield _gauge(
-        "casstat_source_up",
-        "Whether the last read of the source succeeded: 1 or 0.",
-        label,
-        {(name,): float(source.up) for name, source in sources},
+        "casstat_source_up", "Whether the last read of the source succeeded: 1 or 0.", label, of(lambda s: s.up)
     )
-    yield _counter(
-        "casstat_source_wall_seconds",
-        "Time spent reading the source, in seconds.",
-        label,
-        {(name,): source.wall_s for name, source in sources},
-    )
-    yield _counter(
-        "casstat_source_cpu_seconds",
-        "CPU time that the agent spent reading the source, in seconds.",
-        label,
-        {(name,): source.cpu_s for name, source in sources},
-    )
-    yield _counter(
-        "casstat_source_errors",
-        "Number of ticks in which reading the source failed.",
-        label,
-        {(name,): source.errors for name, source in sources},
-    )
+    wall, cpu = of(lambda s: s.wall_s), of(lambda s: s.cpu_s)
+    yield _counter("casstat_source_wall_seconds", "Time spent reading the source, in seconds.", label, wall)
+    text = "CPU time that the agent spent reading the source, in seconds."
+    yield _counter("casstat_source_cpu_seconds", text, label, cpu)
+    text = "Number of ticks in which reading the source failed."
+    yield _counter("casstat_source_errors", text, label, of(lambda s: s.errors))
     events: Rows = {(kind,): count for kind, count in ticking.events.items()}
     yield _counter("casstat_events", "Number of events by kind.", ("kind",), events)
 
 
-def _sinks(sinks: Iterable[SinkHealth]) -> Iterator[Metric]:
-    by_name = {(sink.name,): sink for sink in sinks}
+def _sinks(sinks: Sequence[SinkHealth]) -> Iterator[Metric]:
     label = ("sink",)
 
     def of(value: Callable[[SinkHealth], float]) -> Rows:
-        return {name: float(value(sink)) for name, sink in by_name.items()}
+        return {(sink.name,): float(value(sink)) for sink in sinks}
 
-    if not by_name:
+    if not sinks:
         return
+    up, lag_s, refused = of(lambda s: s.up), of(lambda s: s.lag_s), of(lambda s: s.refused_points)
+    yield _gauge("casstat_sink_up", "Whether the last request to the sink succeeded: 1 or 0.", label, up)
     yield _gauge(
-        "casstat_sink_up", "Whether the last request to the sink succeeded: 1 or 0.", label, of(lambda s: s.up)
-    )
-    yield _gauge(
-        "casstat_sink_lag_seconds",
-        "Time from the last tick sent to the latest tick, in seconds.",
-        label,
-        of(lambda s: s.lag_s),
+        "casstat_sink_lag_seconds", "Time from the last tick sent to the latest tick, in seconds.", label, lag_s
     )
     yield _counter("casstat_sink_points", "Number of points accepted by the sink.", label, of(lambda s: s.points))
     yield _counter("casstat_sink_failures", "Number of failed attempts to send.", label, of(lambda s: s.failures))
-    yield _counter(
-        "casstat_sink_refused_points", "Number of points rejected by the sink.", label, of(lambda s: s.refused_points)
-    )
+    yield _counter("casstat_sink_refused_points", "Number of points rejected by the sink.", label, refused)
     yield _counter(
         "casstat_sink_lost_ticks", "Number of ticks lost before they could be sent.", label, of(lambda s: s.lost_ticks)
     )
 
 
-def _runs(runs: Iterable[RunTimes]) -> Iterator[Metric]:
-    labels, all_times = ("run", "id"), list(runs)
-    if not all_times:
+def _runs(runs: Sequence[RunTimes]) -> Iterator[Metric]:
+    labels = ("run", "id")
+    if not runs:
         return
-    begun: Rows = {(times.name, times.id): times.begin_s for times in all_times}
-    ended: Rows = {(times.name, times.id): times.end_s for times in all_times if times.end_s is not None}
-    marked: Rows = {(times.name, times.id, text): time_s for times in all_times for time_s, text in times.marks}
+    begun: Rows = {(run.name, run.id): run.begin_s for run in runs}
+    ended: Rows = {(run.name, run.id): run.end_s for run in runs if run.end_s is not None}
+    marked: Rows = {(run.name, run.id, text): time_s for run in runs for time_s, text in run.marks}
     yield _gauge("casstat_run_begin_time_seconds", "Start time of a run, in seconds since the epoch.", labels, begun)
     yield _gauge("casstat_run_end_time_seconds", "End time of a run, in seconds since the epoch.", labels, ended)
-    yield _gauge(
-        "casstat_run_mark_time_seconds",
-        "Time of a mark in a run, in seconds since the epoch.",
-        (*labels, "mark"),
-        marked,
-    )
+    text = "Time of a mark in a run, in seconds since the epoch."
+    yield _gauge("casstat_run_mark_time_seconds", text, (*labels, "mark"), marked)
 
 
 def _gauge(name: str, text: str, labels: tuple[str, ...], rows: Rows) -> Metric:

@@ -1,15 +1,20 @@
-"""The series of /metrics at one tick in the format of a sink, and the interface of such formats."""
+"""The series of /metrics at one tick in the format of a sink, and how all of these formats are rendered."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from itertools import accumulate
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from prometheus_client.metrics_core import Metric as PrometheusMetric
 
-from collector.model.metric import Metric
-from exporters.metrics_page.metric_family import CurrentValues, Group, UpperBounds
+from collector.model.metric import Metric, Series
+from exporters.metrics_page.metric_family import UpperBounds
+from exporters.metrics_page.rendering import SeriesRenderer
 
 SeriesPoint = tuple[bytes, bytes]
 """A point in two parts: the head of its series, which all of its points share, and the content."""
+
+H = TypeVar("H")
+"""The heads of a histogram."""
 
 
 class Samples(NamedTuple):
@@ -42,20 +47,33 @@ def joined(parts: Iterable[Samples]) -> Samples:
     return Samples(heads, values, messages)
 
 
-class PageRenderer(Protocol):
-    """Renders the series of one node; a `SeriesRenderer` of `metrics_page.rendering` that also renders families."""
+def between_bounds(counts: Sequence[int], last_buckets: Iterable[int]) -> list[int]:
+    """Return the counts between the upper bounds that end with these buckets, and above the last bound."""
+    cumulative = list(accumulate(counts))
+    return differences([*(cumulative[bucket] for bucket in last_buckets), cumulative[-1]])
 
-    def body(self, metric: Metric, group: Group, current: CurrentValues) -> Samples:
-        """Return the series of a metric; `current` contains the counters that hold the histogram sums."""
 
-    def info(self, name: str, texts: Iterable[tuple[str, str]]) -> Samples:
-        """Return one series with these names and values as labels; its own value is always 1."""
+def differences(cumulative: Sequence[int]) -> list[int]:
+    return [count - before for count, before in zip(cumulative, [0, *cumulative], strict=False)]
+
+
+class PageRenderer(SeriesRenderer[Samples, bytes, H]):
+    """Renders the series of one node, and those of prometheus_client, with encoded heads."""
+
+    def plain(self, names: Sequence[Series], heads: Sequence[bytes], values: Sequence[float]) -> Samples:
+        return Samples(heads, values)
+
+    def joined(self, bodies: Iterable[Samples]) -> Samples:
+        return joined(bodies)
 
     def families(self, families: Iterable[PrometheusMetric]) -> Samples:
         """Return the series of families of prometheus_client."""
-
-    def keep(self, current: CurrentValues) -> None:
-        """Delete what is cached for series that are not in `current`, if the cache has become much too large."""
+        heads, values = list[bytes](), list[float]()
+        for family in families:
+            for sample in family.samples:
+                heads.append(self.text_head(sample.name, sample.labels.items(), family.type, family.documentation))
+                values.append(sample.value)
+        return Samples(heads, values)
 
 
 class SeriesFormat(Protocol):
@@ -63,7 +81,7 @@ class SeriesFormat(Protocol):
 
     def renderer(
         self, catalogue: Mapping[str, Metric], upper_bounds: UpperBounds, common: Mapping[str, str]
-    ) -> PageRenderer:
+    ) -> PageRenderer[Any]:
         """Return a renderer for the series of a node; all of them get the labels in `common`."""
 
     def points(self, samples: Samples, time_ms: int, start_ms: int | None) -> list[SeriesPoint]:

@@ -2,7 +2,7 @@
 
 A counter has the field `per_s`; a gauge has `value`; a histogram has `count` and, unless it is empty, `p50` to `p999`,
 `max`, and the `mean` computed from the counters that belong to it. Text values do not become points, but the
-node's identity becomes the points' tags.
+node's identity becomes the points' tags, or part of a dotted name in stores without labels.
 """
 
 import re
@@ -25,8 +25,40 @@ MACHINE, NETWORK = "machine", "network"
 QUANTILES, SHARES = ("p50", "p95", "p99", "p999"), (0.5, 0.95, 0.99, 0.999)
 MS = 1000
 EVENTS, NO_ANSWER = "casstat_events", "no_answer"
+# Separators become underscores, so that addresses and paths stay readable; other special characters are encoded.
+SEPARATORS = re.compile(r"[.:/ ]")
+OTHERS = re.compile(r"[^A-Za-z0-9_-]")
+NOTHING = "_"
 
 Fields = dict[str, float]
+
+
+class SampleSink(Sink[bytes]):
+    """A sink that encodes samples without unbounded labels; the first tick of a session has no sample."""
+
+    _recorded: Mapping[str, Metric] = {}
+    _bounded = BoundedLabels({})
+
+    @abstractmethod
+    def encode_sample(
+        self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample, placement: Placement = NOWHERE
+    ) -> list[bytes]:
+        """Return a sample's points in the store's format. `placement` states where the node runs."""
+
+    def encode(self, tick: NodeTick) -> list[bytes]:
+        if tick.sample is None:
+            return []
+        if tick.header.catalogue is not self._recorded:
+            self._recorded = tick.header.catalogue
+            self._bounded = BoundedLabels(self._recorded)
+        sample = replace(tick.sample, values=self._bounded.values(tick.sample.values))
+        return self.encode_sample(self._bounded.catalogue, tick.identity, sample, tick.placement)
+
+    def size_bytes(self, point: bytes) -> int:
+        return len(point)
+
+    def text(self, point: bytes) -> bytes:
+        return point
 
 
 def rows(catalogue: Mapping[str, Metric], sample: Sample) -> Iterator[tuple[Series, Fields]]:
@@ -85,12 +117,6 @@ def owner_tags(metric: Metric, placement: Placement) -> list[tuple[str, str]]:
     return [(MACHINE, placement.machine), *network]
 
 
-# Separators become underscores, so that addresses and paths stay readable; other special characters are encoded.
-SEPARATORS = re.compile(r"[.:/ ]")
-OTHERS = re.compile(r"[^A-Za-z0-9_-]")
-NOTHING = "_"
-
-
 def part(text: str) -> str:
     """Return `text` as one part of a name, with only characters that every store accepts."""
     plain = SEPARATORS.sub("_", text)
@@ -121,31 +147,3 @@ class PathCache:
         if series not in self._paths:
             self._paths[series] = path(self._prefix, catalogue[series[0]], identity, series)
         return self._paths[series]
-
-
-class SampleSink(Sink[bytes]):
-    """A sink that encodes samples without unbounded labels; the first tick of a session has no sample."""
-
-    _recorded: Mapping[str, Metric] = {}
-    _bounded = BoundedLabels({})
-
-    @abstractmethod
-    def encode_sample(
-        self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample, placement: Placement = NOWHERE
-    ) -> list[bytes]:
-        """Return a sample's points in the store's format. `placement` states where the node runs."""
-
-    def encode(self, tick: NodeTick) -> list[bytes]:
-        if tick.sample is None:
-            return []
-        if tick.header.catalogue is not self._recorded:
-            self._recorded = tick.header.catalogue
-            self._bounded = BoundedLabels(self._recorded)
-        sample = replace(tick.sample, values=self._bounded.values(tick.sample.values))
-        return self.encode_sample(self._bounded.catalogue, tick.identity, sample, tick.placement)
-
-    def size_bytes(self, point: bytes) -> int:
-        return len(point)
-
-    def text(self, point: bytes) -> bytes:
-        return point

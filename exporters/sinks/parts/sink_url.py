@@ -1,4 +1,7 @@
-"""Parses a sink's URL into the store's address and parameters. Secrets come from files."""
+"""Creates the sink for a URL: finds its module, and parses the store's address and parameters; secrets come from files.
+
+The sinks are the modules in `exporters.sinks`; a new sink requires no change to this module.
+"""
 
 import base64
 import importlib
@@ -17,6 +20,42 @@ from collector.printable import one_line
 from collector.secrets import SecretError, read_password
 from exporters.metrics_page.rendering import Options
 from exporters.sinks.sink import Sink, SinkUrlError
+
+# The parameters of sinks that push the series of /metrics.
+TOKEN, BASIC, LABELS, INTERVAL = PAGE_PARAMETERS = ("token_file", "basic_auth_file", "labels", "interval_s")
+JOB, DEFAULT_JOB = "job", "casstat"
+LABEL_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+RESERVED = "__"
+MAX_INTERVAL_S = 3600
+
+Secrets = tuple[str, ...]
+
+
+def sink_of(url: str, options: Options | None = None) -> Sink[Any]:
+    """Create the sink for a URL, without connecting. Raises SinkUrlError.
+
+    `options` are those of /metrics, for a sink that sends the same series.
+    """
+    modules = {scheme: module for module in _sinks() for scheme in module.SCHEMES}
+    target = parse_sink_url(url, sorted(modules))
+    sink: Sink[Any] = modules[target.scheme].connect(target, options or Options())
+    return sink
+
+
+def sink_schemes() -> list[str]:
+    """Return the URL schemes of all sinks."""
+    return [scheme for module in _sinks() for scheme in module.SCHEMES]
+
+
+def sink_urls() -> list[tuple[str, str]]:
+    """Return the forms of all sinks' URLs, each with a remark or ""."""
+    return [form for module in _sinks() for form in module.URLS]
+
+
+def _sinks() -> list[ModuleType]:
+    names = sorted(module.name for module in pkgutil.iter_modules(exporters.sinks.__path__) if not module.ispkg)
+    modules = [importlib.import_module(f"{exporters.sinks.__name__}.{name}") for name in names]
+    return [module for module in modules if hasattr(module, "SCHEMES")]
 
 
 @dataclass(frozen=True)
@@ -92,7 +131,9 @@ def parse_sink_url(url: str, schemes: Sequence[str]) -> Target:
     if parts.scheme not in schemes:
         text = parts.scheme if parts.netloc and parts.scheme.replace("+", "").isalnum() else ""
         near = get_close_matches(text, schemes, 1)
-        hint = f"did you mean {near[0]}://?" if near else f"choose from {_joined(schemes)}"
+        hint = (
+            f"did you mean {near[0]}://?" if near else f"choose from {', '.join(f'{scheme}://' for scheme in schemes)}"
+        )
         raise SinkUrlError(f"no sink for {text + '://' if text else 'this URL'} (hint: {hint})")
     if "@" in parts.netloc:
         raise SinkUrlError(
@@ -112,19 +153,6 @@ def parse_sink_url(url: str, schemes: Sequence[str]) -> Target:
             "(hint: remove the duplicate, or escape '#' as %23)"
         )
     return Target(parts.scheme, parts.hostname, port, unquote(parts.path[1:]), dict(parameters))
-
-
-def _joined(schemes: Sequence[str]) -> str:
-    return ", ".join(f"{scheme}://" for scheme in schemes)
-
-
-TOKEN, BASIC, LABELS, INTERVAL = PAGE_PARAMETERS = ("token_file", "basic_auth_file", "labels", "interval_s")
-JOB, DEFAULT_JOB = "job", "casstat"
-LABEL_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
-RESERVED = "__"
-MAX_INTERVAL_S = 3600
-
-Secrets = tuple[str, ...]
 
 
 def external_labels(target: Target) -> dict[str, str]:
@@ -161,30 +189,3 @@ def authorization(target: Target) -> tuple[Secrets, dict[str, str]]:
         encoded = base64.b64encode(secret.encode()).decode()
         return (encoded, secret, secret.partition(":")[2]), {"Authorization": f"Basic {encoded}"}
     return (), {}
-
-
-def sink_of(url: str, options: Options | None = None) -> Sink[Any]:
-    """Create the sink for a URL, without connecting. Raises SinkUrlError.
-
-    `options` are those of /metrics, for a sink that sends the same series.
-    """
-    modules = {scheme: module for module in _sinks() for scheme in module.SCHEMES}
-    target = parse_sink_url(url, sorted(modules))
-    sink: Sink[Any] = modules[target.scheme].connect(target, options or Options())
-    return sink
-
-
-def sink_schemes() -> list[str]:
-    """Return the URL schemes of all sinks."""
-    return [scheme for module in _sinks() for scheme in module.SCHEMES]
-
-
-def sink_urls() -> list[tuple[str, str]]:
-    """Return the forms of all sinks' URLs, each with a remark or ""."""
-    return [form for module in _sinks() for form in module.URLS]
-
-
-def _sinks() -> list[ModuleType]:
-    names = sorted(module.name for module in pkgutil.iter_modules(exporters.sinks.__path__) if not module.ispkg)
-    modules = [importlib.import_module(f"{exporters.sinks.__name__}.{name}") for name in names]
-    return [module for module in modules if hasattr(module, "SCHEMES")]

@@ -3,7 +3,7 @@
 A scrape stores the latest values at the time of the scrape; here, they get the time of the tick. Values that are read
 less often than every tick are repeated until they are stale, as on the page. The page's self-metrics that the journal
 does not contain (the process, the sinks, the journal, the runs) are sent only with ticks that are still in memory, and
-are not counted in `casstat_series`.
+are not counted in `casstat_series`. `PageSink` is the base class of the sinks with these points.
 """
 
 from collections.abc import Mapping, Sequence
