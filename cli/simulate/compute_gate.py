@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from cli.simulate.simulated_journal import SimulatedJournal
-from exporters.sinks.shipping.shipper import POLL_S, Runtime, system_runtime
+from exporters.sinks.shipping.shipper import Runtime, system_runtime
 from exporters.sinks.sink import NodeTick, Sink
 
 
@@ -44,7 +44,7 @@ class GatedSink(Sink[Any]):
     """A sink whose thread leaves the gate while it sends or waits."""
 
     def __init__(self, sink: Sink[Any], gate: ComputeGate, journal: SimulatedJournal, stop: threading.Event) -> None:
-        self.name, self.shards, self.deprecated = sink.name, sink.shards, sink.deprecated
+        self.name, self.shards = sink.name, sink.shards
         self._sink = sink
         self._gate = gate
         self._journal = journal
@@ -52,8 +52,8 @@ class GatedSink(Sink[Any]):
         self._is_inside = False
 
     def runtime(self) -> Runtime:
-        """Return the system's clocks, and this object's wait."""
-        return replace(system_runtime(self._stop), wait=self._wait)
+        """Return the system's clocks, and waits that leave the gate; at the end of the journal, for the next tick."""
+        return replace(system_runtime(self._stop), wait=self._wait, idle=self._idle)
 
     def encode(self, tick: NodeTick) -> list[Any]:
         return self._sink.encode(tick)
@@ -84,13 +84,19 @@ class GatedSink(Sink[Any]):
         self._sink.close()
 
     def _wait(self, seconds: float) -> bool:
-        """Wait outside the gate; return whether shipping is stopped. If idle, wait until the next tick instead."""
+        """Wait outside the gate; return whether shipping is stopped."""
         if not seconds:
             return self._stop.is_set()
         self._leave()
-        if seconds == POLL_S:
-            self._journal.wait(self._stop.is_set)
-        stopped = self._stop.wait(0.0 if seconds == POLL_S else seconds)
+        stopped = self._stop.wait(seconds)
+        self._enter()
+        return stopped
+
+    def _idle(self) -> bool:
+        """Wait outside the gate for the next tick; return whether shipping is stopped."""
+        self._leave()
+        self._journal.wait(self._stop.is_set)
+        stopped = self._stop.is_set()
         self._enter()
         return stopped
 

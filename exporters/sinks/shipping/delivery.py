@@ -1,4 +1,4 @@
-"""Delivers points to a store in requests of bounded size, and isolates points that the store refuses."""
+"""Delivers points to a store in requests of bounded size; points that it refuses go to the dead-letter file."""
 
 import os
 import re
@@ -11,9 +11,24 @@ from typing import Any
 from exporters.rate_limited_logger import RateLimitedLogger
 from exporters.sinks.sink import PartialWriteError, RefusedError, Sink, TooLargeError, UnavailableError
 
-# Maximum size of the file; it has room for all points of one request.
+MAX_POINTS = 5000
+MAX_BYTES = 2 << 20
+# The total time allowed for one request, however slowly the store responds.
+TIMEOUT_S = 10.0
+# A store that refuses every point may be misconfigured. Give up on points only after it has refused them for
+# GIVE_UP_AFTER_S, always for the same reason.
+GIVE_UP_AFTER_S = 3600.0
+# Before concluding that the store refuses every point, send up to PROBES evenly spaced pending points, each in its own
+# request.
+PROBES = 20
+# The parts of a message that may differ even if the reason for refusing is the same: the quoted point, and numbers.
+DETAILS = re.compile(r"['\"].*|\d+")
+# Maximum size of the dead-letter file; it has room for all points of one request.
 MAX_FILE_BYTES = 4 << 20
 MODE = 0o640
+
+Points = Sequence[Any]
+"""Points of the sink's type."""
 
 
 class DeadLetters:
@@ -41,23 +56,6 @@ class DeadLetters:
             return max(len(fitting) - 1, 0)
         finally:
             os.close(descriptor)
-
-
-MAX_POINTS = 5000
-MAX_BYTES = 2 << 20
-# The total time allowed for one request, however slowly the store responds.
-TIMEOUT_S = 10.0
-# A store that refuses every point may be misconfigured. Give up on points only after it has refused them for
-# GIVE_UP_AFTER_S, always for the same reason.
-GIVE_UP_AFTER_S = 3600.0
-# Before concluding that the store refuses every point, send up to PROBES evenly spaced pending points, each in its own
-# request.
-PROBES = 20
-# The parts of a message that may differ even if the reason for refusing is the same: the quoted point, and numbers.
-DETAILS = re.compile(r"['\"].*|\d+")
-
-Points = Sequence[Any]
-"""Points of the sink's type."""
 
 
 class Delivery:
@@ -124,34 +122,33 @@ class Delivery:
 
         Raises UnavailableError if the store refuses every point but has not yet done so for GIVE_UP_AFTER_S.
         """
-        if error.late:
-            if self._split_late(points, error):
-                return
-        elif not self._accepts_some:
-            if not error.all_points and self._probe():
-                return
-            self._require_lasting_refusal(error)
-        elif len(points) > 1 and not error.all_points:
-            self._halve()
-            return
-        self._pending.popleft()
-        self._write_dead_letters(points, error)
+        if error.late or self._accepts_some:
+            is_split = len(points) > 1 and not error.all_points and self._split_refused(points, error)
+        else:
+            is_split = not error.all_points and self._probe()
+            if not is_split:
+                self._require_lasting_refusal(error)
+        if not is_split:
+            self._pending.popleft()
+            self._write_dead_letters(points, error)
 
-    def _split_late(self, points: Points, error: RefusedError) -> bool:
-        """Split a request, because the store may have rolled back all its points if only one is late.
+    def _split_refused(self, points: Points, error: RefusedError) -> bool:
+        """Split a request. If points are late, the store may have rolled back all of them because of a single one.
 
-        Returns False, and splits nothing, if all points must be given up: there is only one, or all belong to one tick
-        and the store accepts none of up to PROBES of them. Raises UnavailableError.
+        Returns False, and splits nothing, if late points must be given up: all belong to one tick, and the store
+        accepts none of up to PROBES of them. Raises UnavailableError.
         """
-        if len(points) == 1 or error.all_points:
-            return False
-        if self._leading_tick(points) < len(points):
-            self._split(self._middle_tick(points))
+        end = self._leading_tick(points)
+        if error.late and end < len(points):
+            times_ms = [self._sink.time_ms(point) for point in points]
+            # The first point of the tick in the middle; of the second tick if that is the first one.
+            self._split(times_ms.index(times_ms[len(points) // 2]) or end)
             return True
-        remaining = self._after_probe(points)
-        if remaining is None:
-            return False
-        self._pending[0] = remaining
+        if error.late:
+            remaining = self._after_probe(points)
+            if remaining is None:
+                return False
+            self._pending[0] = remaining
         self._halve()
         return True
 
@@ -197,12 +194,6 @@ class Delivery:
             self._reason, self._refused_since_s = reason, now_s
         if now_s - self._refused_since_s < GIVE_UP_AFTER_S:
             raise UnavailableError(f"it refuses every point: {error}")
-
-    def _middle_tick(self, points: Points) -> int:
-        """Return the index of the first point of the tick in the middle; not 0, because there are several ticks."""
-        times_ms = [self._sink.time_ms(point) for point in points]
-        middle_ms = times_ms[len(points) // 2]
-        return times_ms.index(middle_ms) or next(i for i, time_ms in enumerate(times_ms) if time_ms != middle_ms)
 
     def _halve(self) -> None:
         self._split(len(self._pending[0]) // 2)

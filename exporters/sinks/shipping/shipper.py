@@ -1,4 +1,4 @@
-"""The shipping loop, the same for all sinks: read, encode, send, save a checkpoint."""
+"""The shipping loop, the same for all sinks: read, encode, send, save a checkpoint; and its clocks and delays."""
 
 import random
 import time
@@ -22,52 +22,6 @@ from exporters.sinks.shipping.delivery import MAX_POINTS, DeadLetters, Delivery
 from exporters.sinks.shipping.tick_queue import Gaps, Journal, ShipTick, TickQueue
 from exporters.sinks.sink import LiveFamilies, Sink, UnavailableError
 
-
-@dataclass(frozen=True)
-class Runtime:
-    """Clocks, waiting and randomness.
-
-    wait    waits for a number of seconds or until shipping is stopped; returns True if stopped.
-    wall_s  the wall clock, in seconds since the epoch.
-    cpu_s   CPU time of the current thread.
-    random  a random number between 0 and 1.
-    """
-
-    wait: Callable[[float], bool]
-    monotonic_s: Callable[[], float] = time.monotonic
-    wall_s: Callable[[], float] = time.time
-    cpu_s: Callable[[], float] = time.thread_time
-    random: Callable[[], float] = random.random
-
-
-def system_runtime(stop: Event) -> Runtime:
-    """Return the system's clocks and randomness, with a wait that ends when `stop` is set."""
-    return Runtime(stop.wait)
-
-
-FIRST_S, MAX_S = 1.0, 60.0
-# Retry-After is capped at MAX_RETRY_AFTER_S.
-MAX_RETRY_AFTER_S = 300.0
-
-
-class Backoff:
-    """Exponential backoff from 1 s to 60 s, with full jitter."""
-
-    def __init__(self, random: Callable[[], float]) -> None:
-        self._random = random
-        self._most_s = FIRST_S
-
-    def next_s(self, retry_after_s: float | None) -> float:
-        """Return the delay after another failure: a random time, added to the store's Retry-After if it sent one."""
-        most_s, self._most_s = self._most_s, min(2 * self._most_s, MAX_S)
-        random_s = most_s * self._random()
-        return random_s if retry_after_s is None else min(retry_after_s, MAX_RETRY_AFTER_S) + random_s
-
-    def reset(self) -> None:
-        """Start again with the shortest delay; call this when the store has accepted a request."""
-        self._most_s = FIRST_S
-
-
 # The maximum number of ticks per step: a sink may need few points of many ticks, and must stop and pause in between.
 MAX_TICKS = 200
 # How long to wait for new ticks at the end of the journal.
@@ -77,6 +31,52 @@ READ_RETRY_S = 5.0
 SAVE_S = 1.0
 # The share of a core that shipping may use to catch up; limited so that shipping does not delay sampling.
 CPU_SHARE = 0.6
+# The delays before a request to an unavailable store is retried.
+FIRST_DELAY_S, MAX_DELAY_S = 1.0, 60.0
+# Retry-After is capped at MAX_RETRY_AFTER_S.
+MAX_RETRY_AFTER_S = 300.0
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """Clocks, waiting and randomness; tests substitute their own.
+
+    wait    waits for a number of seconds or until shipping is stopped; returns True if stopped.
+    wall_s  the wall clock, in seconds since the epoch.
+    cpu_s   CPU time of the current thread.
+    random  a random number between 0 and 1.
+    idle    waits at the end of the journal for new ticks; returns True if stopped. None to wait for POLL_S.
+    """
+
+    wait: Callable[[float], bool]
+    monotonic_s: Callable[[], float] = time.monotonic
+    wall_s: Callable[[], float] = time.time
+    cpu_s: Callable[[], float] = time.thread_time
+    random: Callable[[], float] = random.random
+    idle: Callable[[], bool] | None = None
+
+
+def system_runtime(stop: Event) -> Runtime:
+    """Return the system's clocks and randomness, with a wait that ends when `stop` is set."""
+    return Runtime(stop.wait)
+
+
+class Backoff:
+    """Exponential backoff from 1 s to 60 s, with full jitter."""
+
+    def __init__(self, random: Callable[[], float]) -> None:
+        self._random = random
+        self._most_s = FIRST_DELAY_S
+
+    def next_s(self, retry_after_s: float | None) -> float:
+        """Return the delay after another failure: a random time, added to the store's Retry-After if it sent one."""
+        most_s, self._most_s = self._most_s, min(2 * self._most_s, MAX_DELAY_S)
+        random_s = most_s * self._random()
+        return random_s if retry_after_s is None else min(retry_after_s, MAX_RETRY_AFTER_S) + random_s
+
+    def reset(self) -> None:
+        """Start again with the shortest delay; call this when the store has accepted a request."""
+        self._most_s = FIRST_DELAY_S
 
 
 @dataclass(frozen=True)
@@ -118,8 +118,6 @@ class Shipper:
         self._plan = plan
         self._runtime = runtime
         self._raw_log = log
-        if sink.deprecated:
-            log(f"{sink.name}: {sink.deprecated}")
         self._log = RateLimitedLogger(lambda text: log(f"{sink.name}: {text}"), runtime.monotonic_s)
         self._gaps = Gaps(self._log)
         state_folder = plan.state_folder
@@ -174,7 +172,7 @@ class Shipper:
                 if until_end and not more:
                     break
                 if not more:
-                    self._wait(POLL_S)
+                    self._idle()
         finally:
             self.close()
 
@@ -320,6 +318,13 @@ class Shipper:
     def _wait(self, seconds: float) -> None:
         self._log.flush()
         self.stopped = self._runtime.wait(seconds) or self.stopped
+
+    def _idle(self) -> None:
+        if self._runtime.idle is None:
+            self._wait(POLL_S)
+            return
+        self._log.flush()
+        self.stopped = self._runtime.idle() or self.stopped
 
     def _is_stopped(self) -> bool:
         self._wait(0.0)
