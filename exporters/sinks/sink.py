@@ -51,13 +51,11 @@ class Sink(ABC, Generic[P]):
     name          the name in logs, metrics and files: scheme, host, port and path, without secrets.
     shards        the number of requests that `send` sends at the same time.
     exports_page  whether the points are the series of /metrics, and depend on its options.
-    deprecated    what to use instead, if the sink is deprecated; else "".
     """
 
     name: str
     shards: int = 1
     exports_page: bool = False
-    deprecated: str = ""
 
     @abstractmethod
     def encode(self, tick: NodeTick) -> list[P]:

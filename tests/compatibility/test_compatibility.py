@@ -116,7 +116,7 @@ def test_replay_output_is_unchanged(casstat: Casstat, version: str) -> None:
 
 def test_shipping_resumes_at_the_checkpoint(casstat: Casstat, tmp_path: Path, store: FakeStore) -> None:
     recording = shutil.copytree(RECORDINGS / "format_2" / "node-b", tmp_path / "node-b")
-    url = f"victoriametrics+http://127.0.62.3:{store.port}"
+    url = f"influxdb+http://127.0.62.3:{store.port}/db"
     folder = tmp_path / "state" / checkpoint.file_name(str(recording.resolve()))
     folder.mkdir(parents=True)
     shutil.copy(STATE / "store.checkpoint.json", checkpoint.checkpoint_path(folder, url))

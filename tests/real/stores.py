@@ -130,7 +130,7 @@ class VictoriaMetrics(StoreProcess):
     ) -> None:
         port, graphite = free_port(HOST), free_port(HOST)
         self.address = f"http://{HOST}:{port}"
-        self.url = f"victoriametrics+{self.address}"
+        self.url = f"influxdb+{self.address}/db"
         self.write_url = f"prometheus+{self.address}/api/v1/write"
         self.graphite_url = f"graphite://{HOST}:{graphite}/casstat?tags=1"
         folder.mkdir()
