@@ -106,7 +106,6 @@ class LoadSeries(Collector):
             self._client(client).operation(operation).durations(RESPONSE).add(response_s)
 
     def failed(self, client: str, operation: str) -> None:
-        """Count an operation that failed."""
         with self._lock:
             self._client(client).operation(operation).errors[""] += 1
 
@@ -127,7 +126,6 @@ class LoadSeries(Collector):
             self._client(client).malformed += malformed
 
     def metrics(self, *, openmetrics: bool) -> bytes:
-        """Return the exposition."""
         return (generate_openmetrics if openmetrics else generate_latest)(self.registry)
 
     def describe(self) -> Iterable[Metric]:
@@ -135,7 +133,6 @@ class LoadSeries(Collector):
         return []
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the current metrics."""
         labels = ("cluster", "client", "operation")
         completed = CounterMetricFamily(OPERATIONS, "Operations that completed.", labels=labels)
         errors = CounterMetricFamily(ERRORS, "Operations that failed.", labels=(*labels, "error"))

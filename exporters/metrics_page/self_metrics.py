@@ -214,7 +214,6 @@ class SelfMetrics(Collector):
         return []
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the current metrics with the identity labels."""
         identity, health = self._identity, self._health()
         families = (
             *agent_families(health.version, identity.get("node", ""), health.machine, health.network),

@@ -52,8 +52,6 @@ HISTOGRAM_DATA, DATA_POINTS, TEMPORALITY, IS_MONOTONIC, CUMULATIVE = 9, 1, 2, 3,
 
 
 class OtlpSeries(PageRenderer[bytes]):
-    """Renders the series of one node."""
-
     def __init__(
         self, catalogue: Mapping[str, Metric], upper_bounds: UpperBounds, common: Mapping[str, str], resource: bytes
     ) -> None:
@@ -168,19 +166,16 @@ def encoded_attributes(number: int, attributes: Iterable[tuple[str, str]]) -> by
 
 
 def head_of(kind: int, resource: bytes, metric: bytes, attributes: Iterable[tuple[str, str]]) -> bytes:
-    """Return the head of a series."""
     encoded = encoded_attributes(ATTRIBUTES if kind in HISTOGRAMS else NUMBER_ATTRIBUTES, attributes)
     return bytes([kind]) + b"".join(varint(len(part)) + part for part in (resource, metric, encoded))
 
 
 def encoded_metric(name: str, unit: str, help_text: str) -> bytes:
-    """Encode a metric without data points."""
     return _text(NAME, name) + _text(HELP, help_text) + _text(UNIT, unit)
 
 
 @lru_cache(maxsize=1 << 14)
 def decoded_head(head: bytes) -> Head:
-    """Return the parts of a head."""
     parts, position = [], 1
     for _ in range(3):
         length, begin = read_varint(head, position)
@@ -199,7 +194,6 @@ def time_ms_of(content: bytes) -> int:
 def number_points(
     heads: Sequence[bytes], values: Sequence[float], time_ms: int, start_ms: int | None
 ) -> list[SeriesPoint]:
-    """Return points with numbers."""
     packed, times = struct.pack(f"<{len(values)}d", *values), _times(time_ms, start_ms)
     key = varint(VALUE << 3 | FIXED64)
     starts = range(0, len(packed), 8)
@@ -218,7 +212,6 @@ def histogram_message(bounds: Sequence[float], counts: Sequence[int], total: flo
 
 
 def histogram_point(head: bytes, message: bytes, time_ms: int, start_ms: int | None) -> SeriesPoint:
-    """Return a point with a histogram."""
     return head, _times(time_ms, start_ms)[head[0] in WITH_START] + message
 
 

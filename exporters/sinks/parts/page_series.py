@@ -67,7 +67,6 @@ class PageRenderer(SeriesRenderer[Samples, bytes, H]):
         return joined(bodies)
 
     def families(self, families: Iterable[PrometheusMetric]) -> Samples:
-        """Return the series of families of prometheus_client."""
         heads, values = list[bytes](), list[float]()
         for family in families:
             for sample in family.samples:

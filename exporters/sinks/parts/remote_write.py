@@ -78,8 +78,6 @@ class _HistogramHeads(NamedTuple):
 
 
 class SeriesSamples(PageRenderer[_HistogramHeads]):
-    """Renders the series of one node."""
-
     def __init__(
         self,
         catalogue: Mapping[str, Metric],
@@ -233,7 +231,6 @@ def encoded_labels(labels: Iterable[tuple[str, str]]) -> bytes:
 
 
 def head_of(labels: Iterable[tuple[str, str]]) -> bytes:
-    """Return the head of a series."""
     content = encoded_labels(labels)
     length = len(content) + len(SAMPLE_START) + SAMPLE_BYTES
     return b"\x0a" + varint(length) + content + SAMPLE_START + VALUE_KEY
@@ -295,7 +292,6 @@ def native_histogram(unit: str, counts: Sequence[int], sum_value: float | None) 
 
 
 def with_time(message: bytes, time_ms: int) -> bytes:
-    """Return a Histogram message with its time."""
     return message + varint_field(TIME, time_ms)
 
 

@@ -43,7 +43,6 @@ def sink_of(url: str, options: Options | None = None) -> Sink[Any]:
 
 
 def sink_schemes() -> list[str]:
-    """Return the URL schemes of all sinks."""
     return [scheme for module in _sinks() for scheme in module.SCHEMES]
 
 
