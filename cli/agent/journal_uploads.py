@@ -17,7 +17,7 @@ from collector.recording.journal_upload import lost_ticks
 from collector.recording.object_store import object_store_name
 from collector.recording.writer import folder_name
 from exporters.metrics_page.self_metrics import SinkHealth
-from exporters.sinks.shipping.checkpoint import file_name
+from exporters.sinks.shipping.checkpoint import upload_checkpoint
 from exporters.sinks.shipping.shipper import Backoff
 
 EVERY_S = 300.0
@@ -153,8 +153,3 @@ def run_upload(arguments: Sequence[str], limit_s: float) -> Ended:
     if not ended.returncode:
         return Ended(notes=lines)
     return Ended(lines[-1], lines[:-1]) if lines else Ended(f"exit code {ended.returncode}")
-
-
-def upload_checkpoint(state: Path, store: str, node: str) -> Path:
-    """Return the path of the checkpoint of a node's uploads to a store."""
-    return state / f"{file_name(f'{store}/{node}')}.upload.json"

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from cli.agent.journal_uploads import upload_checkpoint
 from cli.errors import CasstatError, echo, note
 from cli.recordings.object_urls import open_store
 from cli.run_folder import is_being_recorded
@@ -17,7 +16,7 @@ from collector.recording.journal_upload import JournalUpload
 from collector.recording.object_store import ObjectStore, ObjectStoreError
 from collector.recording.writer import files_of, folder_name
 from collector.runs.run_file import FILE, is_run
-from exporters.sinks.shipping.checkpoint import file_name
+from exporters.sinks.shipping.checkpoint import file_name, upload_checkpoint
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,11 @@ def checkpoint_path(folder: Path, sink: str) -> Path:
     return folder / f"{file_name(sink)}.checkpoint.json"
 
 
+def upload_checkpoint(state: Path, store: str, node: str) -> Path:
+    """Return the path of the checkpoint of a node's uploads to a store."""
+    return state / f"{file_name(f'{store}/{node}')}.upload.json"
+
+
 def file_name(sink: str) -> str:
     """Return a file name that is different for every sink."""
     return f"{ODD.sub('_', sink)[:100]}-{crc32(sink.encode()):08x}"

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from cli.agent.journal_uploads import Ended, JournalUploads, run_upload, upload_checkpoint
+from cli.agent.journal_uploads import Ended, JournalUploads, run_upload
 from collector.recording.journal_upload import JournalUpload
 from collector.recording.object_store import ObjectStoreError
 from collector.recording.writer import files_of
+from exporters.sinks.shipping.checkpoint import upload_checkpoint
 from tests.collector.recording.recorder import CountingStore, Recorder
 
 
