@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from threading import Condition
+from threading import Lock
 
 from collector.merge.aggregation import Placement
 from collector.model.identity import Identity
@@ -44,59 +44,53 @@ class RecentTicks:
 
     def __init__(self, kept: int = KEPT) -> None:
         self._ticks: deque[RecentTick] = deque(maxlen=kept)
-        self._changed = Condition()
+        self._lock = Lock()
         self._listeners: list[Callable[[RecentTick], None]] = []
         self._number = 0
 
     def add(
         self, snapshot: Snapshot, identity: Identity, placement: Placement, sample: Sample | None, position: Position
     ) -> None:
-        """Add a tick and notify waiters and subscribers."""
-        with self._changed:
+        """Add a tick, and call the subscribers."""
+        with self._lock:
             self._number += 1
             moment = RecentTick(self._number, identity, placement, snapshot, sample, position)
             self._ticks.append(moment)
-            self._changed.notify_all()
             listeners = list(self._listeners)
         for listener in listeners:
             listener(moment)
 
     def clear(self) -> None:
         """Drop all ticks, because the next one does not follow them directly; readers must go back to the journal."""
-        with self._changed:
+        with self._lock:
             self._ticks.clear()
             self._number += 1
 
     @property
     def last(self) -> RecentTick | None:
         """The newest tick; None before the first tick and after `clear`."""
-        with self._changed:
+        with self._lock:
             return self._ticks[-1] if self._ticks else None
 
     def at(self, time_s: float) -> int | None:
         """Return the number of the kept tick with this time, or None."""
-        with self._changed:
+        with self._lock:
             return next((recent.number for recent in reversed(self._ticks) if recent.tick.time_s == time_s), None)
 
     def after(self, number: int) -> list[RecentTick] | None:
         """Return the ticks after the one with this number; None if some of them are no longer kept."""
-        with self._changed:
+        with self._lock:
             if self._ticks and number + 1 < self._ticks[0].number:
                 return None
             return [moment for moment in self._ticks if moment.number > number]
 
     def kept(self) -> list[RecentTick]:
         """Return the kept ticks, oldest first."""
-        with self._changed:
+        with self._lock:
             return list(self._ticks)
-
-    def wait(self, number: int, timeout_s: float) -> bool:
-        """Wait for a tick after the one with this number; return False after the timeout."""
-        with self._changed:
-            return self._changed.wait_for(lambda: self._number > number, timeout_s)
 
     def subscribe(self, listener: Callable[[RecentTick], None]) -> Callable[[], None]:
         """Call `listener` with every tick, in the thread that adds it; return a function that ends the subscription."""
-        with self._changed:
+        with self._lock:
             self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
