@@ -160,15 +160,15 @@ class SeriesRenderer(ABC, Generic[B, H, G]):
 
     def _of_histograms(self, metric: Metric, group: Group, current: CurrentValues) -> B:
         total, histograms, bodies = self._catalogue.get(metric.total), self._histograms, list[B]()
+        unknown: tuple[Value, float | None, B] = (), None, self.joined(())
         for series, counts in group.items():
             sum_value = histogram_sum(total, series, current)
-            cached = histograms.get(series)
+            known_counts, known_sum, body = histograms.get(series, unknown)
             # Most histograms do not change within a second. 1 and 1.0 are equal, but not as text.
-            is_same_sum = cached is not None and cached[1] == sum_value and type(cached[1]) is type(sum_value)
-            if cached is None or not is_same_sum or cached[0] != counts:
+            if known_counts != counts or known_sum != sum_value or type(known_sum) is not type(sum_value):
                 body = self._of_histogram(metric, series, counts, sum_value)
-                cached = histograms[series] = counts, sum_value, body
-            bodies.append(cached[2])
+                histograms[series] = counts, sum_value, body
+            bodies.append(body)
         return self.joined(bodies)
 
     def _of_histogram(self, metric: Metric, series: Series, counts: Value, sum_value: float | None) -> B:
