@@ -17,6 +17,7 @@ from acceptance.store_measurement import STORES, Measured, SimulatedLoad
 from benchmarks.simulated_recordings import record, snapshots
 from collector.recording.writer import Limits
 from collector.simulation.simulated_cluster import CALM, simulated_cluster
+from exporters.metrics_page.metric_family import UpperBounds
 from exporters.metrics_page.page import Page
 from exporters.metrics_page.rendering import Options
 from exporters.metrics_page.self_metrics import AgentHealth, JournalHealth

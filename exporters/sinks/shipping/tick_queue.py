@@ -10,8 +10,10 @@ from typing import Protocol
 from collector.merge.node_intervals import placement
 from collector.model.identity import Identity
 from collector.node.sampling.sample_stream import SampleStream
+from collector.printable import count_text, local_time
+from collector.recording.frames import Damage
 from collector.recording.header import Header, SeriesLimit, look_back_s
-from collector.recording.reader import Entry, Finding, Removed, RepeatedTicks, TickOrder, read
+from collector.recording.reader import Entry, Finding, LostTicks, Removed, RepeatedTicks, TickOrder, read
 from collector.recording.writer import Position
 from exporters.rate_limited_logger import RateLimitedLogger
 from exporters.recent_ticks import RecentTick, RecentTicks
