@@ -1,5 +1,6 @@
 """A node's list of peers is kept up to date, in whatever order gossip and the ring change."""
 
+import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from itertools import permutations, repeat
@@ -200,3 +201,16 @@ def test_a_restarted_node_finds_its_peers_again() -> None:
 )
 def test_members_are_live_and_unreachable_nodes_if_both_are_present(value: Any, expected: set[str]) -> None:
     assert members({"value": value}) == expected
+
+
+def test_a_node_that_has_not_answered_has_the_name_of_its_own_machine() -> None:
+    cluster, local = Cluster(OWN), Cluster(OWN)
+    local.host = "127.0.0.1"
+    with closing(sampler_of(cluster)) as sampler, closing(sampler_of(local)) as local_sampler:
+        assert sampler.node == cluster.host
+        assert local_sampler.node == socket.gethostname()
+        sampler.learn()
+        assert sampler.node == OWN
+    overrides = NameOverrides(fallback_node="db1")
+    with closing(NodeSampler(cluster, Selection(frozenset()), overrides, cluster.clock)) as sampler:
+        assert sampler.node == "db1"
