@@ -103,7 +103,7 @@ class Guard:
             self._log(f"{peer}: request refused: user name and password are required", kind="unauthenticated")
             return error_response(401, "user name and password are required", challenge)
         try:
-            if await self._passwords.check(dict(config.users), *given, peer):
+            if await self._passwords.check(dict(config.users), *given):
                 return None
         except BusyError:
             self._log(f"{peer}: too many passwords to check; some requests were refused", kind="busy")

@@ -10,12 +10,9 @@ import os
 import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-
-from exporters.api.client_addresses import client_of
-from exporters.api.fair_queue import FairQueue
 
 REMEMBERED = 256
+MAX_WAITING = 32
 NICENESS = 10
 # bcrypt ignores any bytes beyond this limit, and newer versions of the library reject longer passwords.
 MAX_BYTES = 72
@@ -37,18 +34,12 @@ def credentials(header: bytes) -> tuple[str, bytes] | None:
     return None
 
 
-@dataclass(frozen=True, eq=False)
-class _Check:
-    """A queued password check; its result is None if the queue had no room for it."""
-
-    key: bytes
-    password: bytes
-    hashed: str
-    result: "asyncio.Future[bool | None]"
-
-
 class Passwords:
-    """Checks one password at a time in a low-priority thread, and caches the results."""
+    """Checks one password at a time in a low-priority thread, and caches the results.
+
+    At most MAX_WAITING checks wait. A client whose password is in the cache is served without a check, whatever others
+    guess.
+    """
 
     def __init__(self) -> None:
         # Cache keys are keyed digests, so neither a leaked cache nor the timing of a lookup reveals anything about
@@ -56,67 +47,37 @@ class Passwords:
         self._secret = os.urandom(32)
         self._known: dict[bytes, bool] = {}
         self._thread = ThreadPoolExecutor(1, "passwords", _give_way)
-        self._queue = FairQueue[_Check]()
-        self._checks: dict[bytes, _Check] = {}
-        self._worker: asyncio.Task[None] | None = None
-        # Clients that have logged in before, the most recent last.
-        self._trusted: dict[str, None] = {}
+        self._turn = asyncio.Lock()
+        self._checks: dict[bytes, asyncio.Task[bool]] = {}
 
-    async def check(self, users: Mapping[str, str], name: str, password: bytes, peer: str) -> bool:
+    async def check(self, users: Mapping[str, str], name: str, password: bytes) -> bool:
         """Return whether the password is right; the check takes equally long for an unknown user. Raises BusyError."""
         hashed = users.get(name) or self._dummy_hash(users, name)
         key = self._digest(name.encode("utf-8", "replace"), hashed.encode(), password)
-        client = client_of(peer)
-        is_right: bool | None = self._known.get(key)
+        is_right = self._known.get(key)
         if is_right is None:
             # Simultaneous requests with the same password share one check.
-            check = self._checks.get(key) or self._enqueue(key, password, hashed, client, name)
-            is_right = await asyncio.shield(check.result)
-        if is_right is None:
-            raise BusyError
-        if not is_right or name not in users:
-            return False
-        self._trust(client)
-        return True
+            check = self._checks.get(key)
+            if check is None:
+                if len(self._checks) > MAX_WAITING:
+                    raise BusyError
+                check = self._checks[key] = asyncio.create_task(self._checked(key, password, hashed))
+            is_right = await asyncio.shield(check)
+        return is_right and name in users
 
     def close(self) -> None:
         """Stop checking passwords."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    def _enqueue(self, key: bytes, password: bytes, hashed: str, client: str, name: str) -> _Check:
-        loop = asyncio.get_running_loop()
-        check = self._checks[key] = _Check(key, password, hashed, loop.create_future())
-        dropped = self._queue.put(client, name, check, trusted=client in self._trusted)
-        if dropped is not None:
-            self._finish(dropped, None)
-        if self._worker is None:
-            self._worker = loop.create_task(self._work())
-        return check
-
-    async def _work(self) -> None:
-        loop = asyncio.get_running_loop()
+    async def _checked(self, key: bytes, password: bytes, hashed: str) -> bool:
         try:
-            while (check := self._queue.pop()) is not None:
-                try:
-                    is_right = await loop.run_in_executor(self._thread, _is_right, check.password, check.hashed)
-                except Exception as error:
-                    del self._checks[check.key]
-                    check.result.set_exception(error)
-                else:
-                    self._remember(check.key, is_right=is_right)
-                    self._finish(check, is_right)
+            async with self._turn:
+                loop = asyncio.get_running_loop()
+                is_right = await loop.run_in_executor(self._thread, _is_right, password, hashed)
         finally:
-            self._worker = None
-
-    def _finish(self, check: _Check, is_right: bool | None) -> None:
-        del self._checks[check.key]
-        check.result.set_result(is_right)
-
-    def _trust(self, client: str) -> None:
-        self._trusted.pop(client, None)
-        self._trusted[client] = None
-        if len(self._trusted) > REMEMBERED:
-            del self._trusted[next(iter(self._trusted))]
+            del self._checks[key]
+        self._remember(key, is_right=is_right)
+        return is_right
 
     def _remember(self, key: bytes, *, is_right: bool) -> None:
         self._known[key] = is_right

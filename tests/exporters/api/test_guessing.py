@@ -1,4 +1,4 @@
-"""Password checks during an attack: checks are slow, but clients take turns, so users can still log in."""
+"""Password checks during an attack: waiting checks are bounded, and clients that have logged in are served at once."""
 
 import asyncio
 import threading
@@ -6,17 +6,13 @@ from collections.abc import Awaitable, Callable, Iterator
 
 import bcrypt
 import pytest
-from hypothesis import given
-from hypothesis import strategies as some
 
 from exporters.api.client_addresses import client_of
-from exporters.api.credentials import BusyError, Passwords
-from exporters.api.fair_queue import FairQueue
+from exporters.api.credentials import REMEMBERED, BusyError, Passwords
 
 RIGHT = b"right"
 HASHED = bcrypt.hashpw(RIGHT, bcrypt.gensalt(4)).decode()
 USERS = {"alice": HASHED, "prometheus": HASHED}
-GUESSER, HONEST = "10.0.0.66", "10.0.0.1"
 
 
 class SlowHash:
@@ -53,27 +49,28 @@ class Guessers:
         self.tasks: list[asyncio.Task[bool]] = []
         self.refused = 0
 
-    async def guess(self, threads: int, peer: str, user: str = "alice") -> None:
-        """Start `threads` concurrent guessers with the client address `peer`.
+    async def guess(self, threads: int) -> None:
+        """Start `threads` concurrent guessers.
 
         Each guesser has four passwords of its own; if the server is too busy to check one, the guesser tries the next.
         """
+        first = len(self.tasks)
 
         async def thread(number: int) -> bool:
             for attempt in range(4):
                 try:
-                    return await self.passwords.check(USERS, user, b"%s %d %d" % (peer.encode(), number, attempt), peer)
+                    return await self.passwords.check(USERS, "alice", b"%d %d" % (number, attempt))
                 except BusyError:
                     self.refused += 1
                     await asyncio.sleep(0)
             return False
 
-        self.tasks += [asyncio.create_task(thread(number)) for number in range(threads)]
+        self.tasks += [asyncio.create_task(thread(first + number)) for number in range(threads)]
         await asyncio.sleep(0)
 
-    async def login(self, within: int, peer: str, user: str = "alice") -> bool:
+    async def login(self, within: int, user: str = "alice") -> bool:
         """Log in with the right password, allow `within` more checks, and return whether the login succeeds."""
-        task = asyncio.create_task(self.passwords.check(USERS, user, RIGHT, peer))
+        task = asyncio.create_task(self.passwords.check(USERS, user, RIGHT))
         await asyncio.sleep(0)
         self.slow.allow(within)
         return await asyncio.wait_for(task, 20)
@@ -91,54 +88,46 @@ def under_attack(slow: SlowHash, scenario: Callable[[Guessers], Awaitable[None]]
     asyncio.run(run_scenario())
 
 
-def test_a_login_from_another_address_waits_for_a_few_checks(slow: SlowHash) -> None:
+def test_a_first_login_waits_for_its_turn(slow: SlowHash) -> None:
     async def scenario(guessers: Guessers) -> None:
-        await guessers.guess(30, GUESSER)
-        assert await guessers.login(3, HONEST)
-
-    under_attack(slow, scenario)
-
-
-def test_a_login_by_another_user_from_the_same_address_waits_for_a_few_checks(slow: SlowHash) -> None:
-    async def scenario(guessers: Guessers) -> None:
-        await guessers.guess(100, GUESSER)
-        assert await guessers.login(3, GUESSER, "prometheus")
-
-    under_attack(slow, scenario)
-
-
-def test_a_login_by_the_attacked_user_from_the_same_address_waits_for_its_turn(slow: SlowHash) -> None:
-    async def scenario(guessers: Guessers) -> None:
-        await guessers.guess(30, GUESSER)
-        assert await guessers.login(31, GUESSER)
+        await guessers.guess(30)
+        assert await guessers.login(31)
         assert guessers.refused == 0
 
     under_attack(slow, scenario)
 
 
-def test_a_login_succeeds_while_many_addresses_guess(slow: SlowHash) -> None:
+def test_a_client_that_has_logged_in_is_served_under_a_flood_of_guesses(slow: SlowHash) -> None:
     async def scenario(guessers: Guessers) -> None:
-        for number in range(16):
-            await guessers.guess(30, f"10.1.0.{number}")
-        assert await guessers.login(20, HONEST)
+        assert await guessers.login(1)
+        for _ in range(10):
+            await guessers.guess(100)
+            assert await guessers.login(0)
+            slow.allow(100)
+            await asyncio.gather(*guessers.tasks)
+        # The results of wrong guesses do not replace that of the right password.
+        assert len(slow.checked) > REMEMBERED
+        assert await guessers.login(0)
+        assert guessers.refused > 0
 
     under_attack(slow, scenario)
 
 
-def test_an_address_that_logged_in_has_room_in_a_full_queue(slow: SlowHash) -> None:
+def test_a_first_login_is_refused_while_too_many_checks_wait(slow: SlowHash) -> None:
     async def scenario(guessers: Guessers) -> None:
-        assert await guessers.login(1, HONEST)
-        for number in range(200):
-            await guessers.guess(1, f"10.1.0.{number}")
-        # Log in as another user, because the first user's password is cached.
-        assert await guessers.login(3, HONEST, "prometheus")
+        await guessers.guess(100)
+        with pytest.raises(BusyError):
+            await guessers.login(0, "prometheus")
+        slow.allow(1000)
+        await asyncio.gather(*guessers.tasks)
+        assert await guessers.login(1, "prometheus")
 
     under_attack(slow, scenario)
 
 
 def test_guesses_beyond_the_queue_are_refused(slow: SlowHash) -> None:
     async def scenario(guessers: Guessers) -> None:
-        await guessers.guess(100, GUESSER)
+        await guessers.guess(100)
         await asyncio.sleep(0)
         assert guessers.refused >= 60
 
@@ -155,7 +144,7 @@ def test_every_check_that_fails_ends_its_own_request(monkeypatch: pytest.MonkeyP
     async def twice() -> None:
         for _ in range(2):
             with pytest.raises(MemoryError):
-                await passwords.check(USERS, "alice", RIGHT, HONEST)
+                await passwords.check(USERS, "alice", RIGHT)
 
     asyncio.run(twice())
     passwords.close()
@@ -176,27 +165,3 @@ def test_every_check_that_fails_ends_its_own_request(monkeypatch: pytest.MonkeyP
 )
 def test_a_clients_addresses_are_grouped(peer: str, client: str) -> None:
     assert client_of(peer) == client
-
-
-@given(
-    some.lists(
-        some.one_of(some.none(), some.tuples(some.sampled_from("abcde"), some.sampled_from("xy"), some.booleans()))
-    )
-)
-def test_the_queue_is_bounded_and_reports_every_dropped_item(steps: list[tuple[str, str, bool] | None]) -> None:
-    queue = FairQueue[int](max_waiting=6, max_waiting_per_client=4)
-    inside: set[int] = set()
-    for number, step in enumerate(steps):
-        if step is None:
-            item = queue.pop()
-            assert (item is None) == (not inside)
-            inside -= {item}
-            continue
-        client, user, trusted = step
-        inside.add(number)
-        dropped = queue.put(client, user, number, trusted=trusted)
-        inside -= {dropped}
-        assert len(inside) <= 2 * 6
-    while (item := queue.pop()) is not None:
-        inside.remove(item)
-    assert not inside

@@ -56,7 +56,7 @@ def test_only_the_right_password_is_accepted() -> None:
     passwords = Passwords()
 
     async def check(name: str, password: bytes) -> bool:
-        return await passwords.check(USERS, name, password, "peer")
+        return await passwords.check(USERS, name, password)
 
     async def all_attempts() -> list[bool]:
         return [
@@ -85,14 +85,14 @@ def test_checked_passwords_are_cached(monkeypatch: pytest.MonkeyPatch) -> None:
     passwords = Passwords()
 
     async def many() -> None:
-        right = [passwords.check(USERS, "alice", b"right", "peer") for _ in range(50)]
+        right = [passwords.check(USERS, "alice", b"right") for _ in range(50)]
         assert await asyncio.gather(*right) == [True] * 50
-        assert not await passwords.check(USERS, "alice", b"wrong", "peer")
+        assert not await passwords.check(USERS, "alice", b"wrong")
         for number in range(600):
-            assert not await passwords.check(USERS, "alice", b"wrong %d" % number, "peer")
-        assert await passwords.check(USERS, "alice", b"right", "peer")
-        assert await passwords.check({"alice": USERS["alice"] + " "}, "alice", b"right", "peer")
-        assert not await passwords.check(USERS, "bob", b"right", "peer")
+            assert not await passwords.check(USERS, "alice", b"wrong %d" % number)
+        assert await passwords.check(USERS, "alice", b"right")
+        assert await passwords.check({"alice": USERS["alice"] + " "}, "alice", b"right")
+        assert not await passwords.check(USERS, "bob", b"right")
 
     run(many())
     assert len(checked) == 1 + 1 + 600 + 1 + 1
