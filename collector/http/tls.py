@@ -1,6 +1,8 @@
-"""TLS contexts for clients: trusted certificate authorities and client certificates from PEM files."""
+"""TLS files in PEM format: trusted certificate authorities, and certificates with their keys."""
 
 import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from collector.http.access import Access, AccessError
@@ -8,25 +10,32 @@ from collector.http.access import Access, AccessError
 
 def client_context(access: Access) -> ssl.SSLContext:
     """Return the TLS context for connections with `access`. Raises AccessError if a file cannot be used."""
-    ca = access.ca
-    if ca is not None:
-        _require_file(ca, "ca")
-    try:
-        context = ssl.create_default_context(cafile=ca)
-    except ssl.SSLError:
-        raise AccessError(f"{ca}: not a certificate in PEM format", "ca") from None
-    except OSError as error:
-        raise AccessError(f"{ca}: {error.strerror}", "ca") from None
+    if access.ca is None:
+        context = ssl.create_default_context()
+    else:
+        with _loading_authorities(access.ca):
+            context = ssl.create_default_context(cafile=access.ca)
     # Accept a `ca` that contains the server's own certificate instead of an authority's, and accept certificates made
     # by Java's keytool, which lack extensions that the default context has required since Python 3.13.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if access.certificate is not None:
-        _load_client_certificate(context, access.certificate, access.key)
+        load_certificate(context, access.certificate, access.key)
     return context
 
 
-def _load_client_certificate(context: ssl.SSLContext, certificate: Path, key: Path | None) -> None:
+def load_authorities(context: ssl.SSLContext, ca: Path) -> None:
+    """Trust the certificate authorities in `ca`. Raises AccessError if the file cannot be used."""
+    with _loading_authorities(ca):
+        context.load_verify_locations(ca)
+
+
+def load_certificate(context: ssl.SSLContext, certificate: Path, key: Path | None) -> None:
+    """Use a certificate and its unencrypted key; without `key`, the key is in the certificate's file.
+
+    Raises AccessError if a file cannot be used.
+    """
+
     def no_prompt() -> str:
         raise AccessError(f"{key or certificate}: the key is encrypted; casstat needs an unencrypted one", "key")
 
@@ -47,6 +56,17 @@ def _load_client_certificate(context: ssl.SSLContext, certificate: Path, key: Pa
         raise AccessError(cause, "certificate", missing="" if key else "key") from None
     except OSError as error:
         raise AccessError(f"{key or certificate}: {error.strerror}", "key") from None
+
+
+@contextmanager
+def _loading_authorities(ca: Path) -> Iterator[None]:
+    _require_file(ca, "ca")
+    try:
+        yield
+    except ssl.SSLError:
+        raise AccessError(f"{ca}: not a certificate in PEM format", "ca") from None
+    except OSError as error:
+        raise AccessError(f"{ca}: {error.strerror}", "ca") from None
 
 
 def _require_file(path: Path, field: str) -> None:

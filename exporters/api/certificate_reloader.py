@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from collector.http.access import AccessError
+from collector.http.tls import load_authorities, load_certificate
 from exporters.api.web_access import MAX_FILE_BYTES, WebConfig
 from exporters.api.web_tls import IF_GIVEN, NO_CERTIFICATE, REQUIRED, Tls
 from exporters.api.web_values import WebConfigError
@@ -14,6 +16,7 @@ from exporters.api.web_values import WebConfigError
 RETRY_S = 5.0
 _VERSIONS = {"TLS12": ssl.TLSVersion.TLSv1_2, "TLS13": ssl.TLSVersion.TLSv1_3}
 _VERIFY_MODES = {NO_CERTIFICATE: ssl.CERT_NONE, IF_GIVEN: ssl.CERT_OPTIONAL, REQUIRED: ssl.CERT_REQUIRED}
+_FILES = {"ca": "client_ca_file", "certificate": "cert_file", "key": "key_file"}
 _NAME_KINDS = ("DNS", "email", "IP Address", "URI")
 
 _State = tuple[tuple[Path, tuple[int, ...] | None], ...]
@@ -24,15 +27,12 @@ def server_context(tls: Tls) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version, context.maximum_version = _VERSIONS[tls.min_version], _VERSIONS[tls.max_version]
     context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_CIPHER_SERVER_PREFERENCE | ssl.OP_NO_RENEGOTIATION
-    _load_certificate(context, tls)
-    if tls.client_ca_file is not None:
-        _require_readable(tls.client_ca_file)
-        try:
-            context.load_verify_locations(tls.client_ca_file)
-        except ssl.SSLError:
-            raise WebConfigError(f"{tls.client_ca_file}: not a certificate in PEM format (client_ca_file)") from None
-        except OSError as error:
-            raise WebConfigError(f"{tls.client_ca_file}: {error.strerror}") from None
+    try:
+        load_certificate(context, tls.cert_file, tls.key_file)
+        if tls.client_ca_file is not None:
+            load_authorities(context, tls.client_ca_file)
+    except AccessError as error:
+        raise WebConfigError(error.message(_FILES)) from None
     context.verify_mode = _VERIFY_MODES[tls.client_auth]
     try:
         context.set_ciphers(":".join(tls.ciphers))
@@ -48,31 +48,6 @@ def certificate_names(certificate: Any) -> Iterator[str]:
     for kind, name in (certificate or {}).get("subjectAltName", ()):
         if kind in _NAME_KINDS:
             yield name
-
-
-def _load_certificate(context: ssl.SSLContext, tls: Tls) -> None:
-    def no_prompt() -> str:
-        raise WebConfigError(f"{tls.key_file}: the key is encrypted (hint: store it without a passphrase)")
-
-    _require_readable(tls.cert_file)
-    _require_readable(tls.key_file)
-    try:
-        context.load_cert_chain(tls.cert_file, tls.key_file, no_prompt)
-    except ssl.SSLError as error:
-        if error.reason == "KEY_VALUES_MISMATCH":
-            raise WebConfigError(f"{tls.key_file}: the key does not match the certificate {tls.cert_file}") from None
-        raise WebConfigError(f"{tls.cert_file} or {tls.key_file}: not a usable PEM file") from None
-    except OSError as error:
-        raise WebConfigError(f"{tls.cert_file}, {tls.key_file}: {error.strerror}") from None
-
-
-def _require_readable(path: Path) -> None:
-    try:
-        if not path.is_file():
-            raise WebConfigError(f"{path}: not a regular file" if path.exists() else f"{path}: no such file")
-        path.open("rb").close()
-    except OSError as error:
-        raise WebConfigError(f"{path}: {error.strerror}") from None
 
 
 class CurrentContext(ssl.SSLContext):
