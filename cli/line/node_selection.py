@@ -15,8 +15,9 @@ from pathlib import Path
 import click
 
 from cli.errors import note
+from cli.line.node_selection import LineSettings
 from cli.parameters.jolokia_options import JolokiaSettings, connect
-from collector.http.deadline_connection import CheckPeer
+from collector.http.access import CheckPeer
 from collector.model.clock import Clock
 from collector.model.snapshot import SourceError
 from collector.node.catalogue import BEANS, REPORTS

@@ -11,8 +11,7 @@ import click
 
 from cli.parameters.jolokia_options import AGENT, JolokiaSettings, access_from, option_names, warn_if_plain
 from collector.agents.node_address import NodeAddress
-from collector.http.access import Access, AccessError
-from collector.http.tls import client_context
+from collector.http.access import Access, AccessError, client_context
 
 PASSWORD = "CASSTAT_AGENT_PASSWORD"  # noqa: S105 - name of an environment variable
 NAMES = ("user", "password_file", "ca", "cert", "key")

@@ -17,7 +17,7 @@ from collector.node.jolokia.jolokia_access import JolokiaAccess
 from collector.secrets import SecretError, read_password
 
 if TYPE_CHECKING:
-    from collector.http.deadline_connection import CheckPeer
+    from collector.http.access import CheckPeer
     from collector.node.jolokia.client import Jolokia
 
 JOLOKIA, AGENT = "--jolokia-", "--agent-"

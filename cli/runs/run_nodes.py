@@ -25,7 +25,7 @@ from collector.agents.agent_client import AgentClient
 from collector.agents.agent_connection import AgentError
 from collector.agents.agent_nodes import MAX_PARALLEL, MAX_PEERS, description_of, membership_of
 from collector.agents.node_address import AGENT_PORT, NodeAddress, NodeAddressError, parse_address
-from collector.http.deadline_connection import CheckPeer
+from collector.http.access import CheckPeer
 from collector.node.host.trust import listener_problem, listening_users, user_names
 from collector.printable import count_text, one_line
 from collector.runs.cluster_members import Membership

@@ -13,8 +13,7 @@ from typing import Any, BinaryIO
 from collector.agents.agent_connection import AgentError
 from collector.agents.node_address import LOCAL_HOST, NodeAddress
 from collector.http.access import Access
-from collector.http.deadline_connection import CHUNK_BYTES, DeadlineConnection
-from collector.http.diagnostics import ConnectionClosedError, Diagnostics
+from collector.http.deadline_connection import CHUNK_BYTES, ConnectionClosedError, DeadlineConnection, Diagnostics
 from collector.http.failures import Failure, Reason
 
 # Maximum time for a JSON response, and between two parts of a download.

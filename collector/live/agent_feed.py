@@ -12,8 +12,7 @@ from urllib.parse import urlencode
 from collector.agents.agent_connection import OK, AgentConnection, AgentError, EventHandler, Response
 from collector.agents.node_address import LOCAL_HOST, NodeAddress
 from collector.http.access import Access
-from collector.http.deadline_connection import UntrustedServerError
-from collector.http.diagnostics import ConnectionClosedError, Diagnostics
+from collector.http.deadline_connection import ConnectionClosedError, Diagnostics, UntrustedServerError
 from collector.live.cluster_interval import NodeInfo, dc_rack
 from collector.model.sample import Sample
 from collector.model.sample_json import MalformedSampleError, decoded

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from collector.http.access import HIDDEN, Access
+from collector.http.access import HIDDEN, Access, client_context
 from collector.http.failures import Reason
-from collector.http.tls import client_context
 from collector.printable import one_line
 from exporters.sinks.parts.store_http import FAILURES, Pools, StoreResponse, connection_error, post
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from collector.http.access import AccessError
-from collector.http.tls import load_authorities, load_certificate
+from collector.http.access import AccessError, load_authorities, load_certificate
 from exporters.api.web_access import MAX_FILE_BYTES, WebConfig
 from exporters.api.web_tls import IF_GIVEN, NO_CERTIFICATE, REQUIRED, Tls
 from exporters.api.web_values import WebConfigError

@@ -12,11 +12,9 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from collector.http.access import AccessError
-from collector.http.deadline_connection import CHUNK_BYTES, CheckPeer, DeadlineConnection
-from collector.http.diagnostics import ConnectionClosedError, Diagnostics
+from collector.http.access import AccessError, CheckPeer, client_context
+from collector.http.deadline_connection import CHUNK_BYTES, ConnectionClosedError, DeadlineConnection, Diagnostics
 from collector.http.failures import Failure, Reason
-from collector.http.tls import client_context
 from collector.model.snapshot import SourceError
 from collector.node.jolokia.jolokia_access import NO_ACCESS, JolokiaAccess
 from collector.node.jolokia.proxy_target import ProxyError, ProxyTarget

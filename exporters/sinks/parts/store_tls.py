@@ -2,9 +2,8 @@
 
 import ssl
 
-from collector.http.access import Access, AccessError
+from collector.http.access import Access, AccessError, client_context
 from collector.http.failures import Reason
-from collector.http.tls import client_context
 from exporters.sinks.parts.sink_url import Target
 from exporters.sinks.sink import SinkUrlError
 
