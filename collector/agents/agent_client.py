@@ -8,12 +8,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import inf
 from typing import Any, BinaryIO
 
 from collector.agents.agent_connection import AgentError
 from collector.agents.node_address import LOCAL_HOST, NodeAddress
 from collector.http.access import Access
-from collector.http.deadline_connection import CHUNK_BYTES, ConnectionClosedError, DeadlineConnection, Diagnostics
+from collector.http.deadline_connection import DeadlineConnection, ExchangeError, body_of, parts_of
 from collector.http.failures import Failure, Reason
 
 # Maximum time for a JSON response, and between two parts of a download.
@@ -117,20 +118,16 @@ class AgentClient:
         """
         self.address = address
         self._patience_s = patience_s
-        self._tls = tls if address.scheme == "https" else None
         self._headers = {**access.headers, "User-Agent": "casstat"}
         self._hint = access.hint
-        self._check_peer = access.check_peer
-        self._diagnostics = Diagnostics(address.host, address.scheme == "https", access)
         self._interrupted = threading.Event()
-        self._connection: DeadlineConnection | None = None
-        self._answered = False
+        self._connection = _connection_to(address, access, tls)
 
     def json(self, path: str) -> Any:
         """Send a GET request and return the decoded JSON response. Raises AgentError and ClientInterruptedError."""
         ends_s = time.monotonic() + self._patience_s
         while True:
-            is_reused = self._connection is not None
+            is_reused = self._connection.is_open
             try:
                 return self._json(path)
             except AgentUnavailableError:
@@ -187,17 +184,17 @@ class AgentClient:
             if response.status == http.client.OK:
                 download.restart()
             download.tag = response.headers.get("ETag", "")
-            for chunk in self._body(response, download.deadline_s):
-                download.write(chunk)
+            for part in parts_of(response):
+                self.check()
+                download.write(part)
+                self._connection.deadline_s = min(time.monotonic() + TIMEOUT_S, download.deadline_s)
                 if download.file.tell() > max_bytes:
                     raise AgentError(self._text(Failure("the file is larger than its listed size")))
 
     def interrupt(self) -> None:
         """Make the current request, and all later ones, raise ClientInterruptedError; may be called from any thread."""
         self._interrupted.set()
-        connection = self._connection
-        if connection is not None:
-            connection.shut_down()
+        self._connection.shut_down()
 
     def check(self) -> None:
         """Raise ClientInterruptedError if the client has been interrupted."""
@@ -205,21 +202,16 @@ class AgentClient:
             raise ClientInterruptedError
 
     def close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        self._connection.close()
 
     def _json(self, path: str, body: bytes | None = None) -> Any:
         headers = {} if body is None else {"Content-Type": "application/json"}
-        deadline_s = time.monotonic() + TIMEOUT_S
-        with self._response(path, headers, body, deadline_s=deadline_s) as response:
+        with self._response(path, headers, body) as response:
             if response.status not in (http.client.OK, http.client.CREATED):
                 raise self._status_error(response)
-            raw = bytearray()
-            for chunk in self._body(response, deadline_s):
-                raw += chunk
-                if len(raw) > MAX_JSON_BYTES:
-                    raise AgentError(self._text(Failure(f"response larger than {MAX_JSON_BYTES >> 20} MiB")))
+            raw = body_of(response, MAX_JSON_BYTES)
+        if len(raw) > MAX_JSON_BYTES:
+            raise AgentError(self._text(Failure(f"response larger than {MAX_JSON_BYTES >> 20} MiB")))
         try:
             return json.loads(raw)
         except (ValueError, RecursionError):
@@ -228,62 +220,34 @@ class AgentClient:
 
     @contextmanager
     def _response(
-        self, path: str, headers: Mapping[str, str], body: bytes | None = None, *, deadline_s: float
+        self, path: str, headers: Mapping[str, str], body: bytes | None = None, *, deadline_s: float = inf
     ) -> Iterator[http.client.HTTPResponse]:
         """Send a request and yield its response, which must begin within TIMEOUT_S and before `deadline_s`.
 
         Raises AgentUnavailableError and ClientInterruptedError, also within the `with` block.
         """
-        if self._connection is not None and self._connection.has_unread_input():
-            # The agent has closed the connection, or has sent data that must not be mistaken for the next response.
-            self.close()
-        connection = self._connection = self._connection or self._new_connection()
-        connection.deadline_s = min(time.monotonic() + TIMEOUT_S, deadline_s)
         self.check()
-        is_reusable = False
+        begin_by_s = min(time.monotonic() + TIMEOUT_S, deadline_s)
+        method, sent_headers = "GET" if body is None else "POST", {**self._headers, **headers}
         try:
-            connection.request("GET" if body is None else "POST", path, body, {**self._headers, **headers})
-            with connection.getresponse() as response:
-                self._answered = True
+            with self._connection.exchange(method, path, body, sent_headers, begin_by_s) as response:
                 yield response
-                is_reusable = response.isclosed() and not response.will_close
-        except (http.client.HTTPException, OSError, UnicodeError) as error:
+                self.check()
+        except ExchangeError as error:
             self.check()
-            try:
-                failure = self._diagnostics.of_error(error, handshaking=connection.is_handshaking)
-            except ConnectionClosedError:
-                failure = self._diagnostics.of_closed_connection(answered=self._answered)
-            raise AgentUnavailableError(self._text(failure)) from None
-        finally:
-            if not is_reusable:
-                self.close()
-
-    def _new_connection(self) -> DeadlineConnection:
-        address = self.address
-        if address.socket:
-            return DeadlineConnection(LOCAL_HOST, http.client.HTTP_PORT, None, address.socket)
-        return DeadlineConnection(address.host, address.port, self._tls, check_peer=self._check_peer)
-
-    def _body(self, response: http.client.HTTPResponse, deadline_s: float) -> Iterator[bytes]:
-        """Yield a response's body; each part must arrive within TIMEOUT_S, and all of it before `deadline_s`."""
-        while chunk := response.read1(CHUNK_BYTES):
-            self.check()
-            yield chunk
-            if self._connection is not None:
-                self._connection.deadline_s = min(time.monotonic() + TIMEOUT_S, deadline_s)
-        self.check()
-        if response.length:
-            raise http.client.IncompleteRead(b"", response.length)
-        # Before Python 3.12.2, read1 does not close the response, so the connection would not be reused.
-        response.close()
+            raise AgentUnavailableError(self._text(error.failure)) from None
 
     def _status_error(self, response: http.client.HTTPResponse) -> AgentStatusError:
-        location = response.headers.get("Location")
-        failure = self._diagnostics.of_status(response.status, response.reason, location)
-        return AgentStatusError(self._text(failure), response.status)
+        return AgentStatusError(self._text(self._connection.diagnostics.of_response(response)), response.status)
 
     def _text(self, failure: Failure) -> str:
         return f"{self.address.url}: {failure.message(self._hint)}"
+
+
+def _connection_to(address: NodeAddress, access: Access, tls: ssl.SSLContext | None) -> DeadlineConnection:
+    if address.socket:
+        return DeadlineConnection(LOCAL_HOST, None, None, access, unix_path=address.socket)
+    return DeadlineConnection(address.host, address.port, tls if address.scheme == "https" else None, access)
 
 
 @contextmanager

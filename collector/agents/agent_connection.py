@@ -5,11 +5,12 @@ compares each connection's `deadline_s` with the loop's time.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from math import inf
 
 import httptools
+
+from collector.http.deadline_connection import Response
 
 MAX_BODY_BYTES = 4 << 20
 MAX_HEAD_BYTES = 32 << 10
@@ -25,16 +26,6 @@ EventHandler = Callable[[bytes], None]
 
 class AgentError(Exception):
     """A request failed, or the peer does not behave like an agent; the message is a single line."""
-
-
-@dataclass(frozen=True)
-class Response:
-    """An HTTP response; header names are in lower case, and the body of an event stream is empty."""
-
-    status: int
-    reason: str
-    headers: Mapping[str, str]
-    body: bytes
 
 
 class AgentConnection(asyncio.Protocol):
@@ -58,8 +49,8 @@ class AgentConnection(asyncio.Protocol):
     def send(self, request: bytes, on_event: EventHandler | None = None) -> "asyncio.Future[Response]":
         """Send a request and return a future for its response.
 
-        With `on_event`, the response for an event stream is complete once its head has arrived; `on_event` is then
-        called with each event's data.
+        With `on_event`, the response for an event stream is complete once its head has arrived, without a body;
+        `on_event` is then called with each event's data.
         """
         self._parser = httptools.HttpResponseParser(self)
         self._response = asyncio.get_running_loop().create_future()

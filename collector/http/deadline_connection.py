@@ -1,4 +1,4 @@
-"""An HTTP connection with one deadline for connecting, sending and receiving, however slowly bytes arrive."""
+"""HTTP over a connection with one deadline for connecting, sending and receiving, however slowly bytes arrive."""
 
 import http.client
 import io
@@ -6,10 +6,10 @@ import select
 import socket
 import ssl
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from collector.http.access import Access, CheckPeer
 from collector.http.failures import (
@@ -24,40 +24,107 @@ from collector.http.failures import (
 from collector.printable import one_line
 
 CHUNK_BYTES = 1 << 16
+# With these errors, or by ending the stream before a response, a server closes a connection.
+CLOSED = (ConnectionResetError, BrokenPipeError)
 
 
 class UntrustedServerError(OSError):
     """The server that accepted the connection is not trusted, and nothing was sent to it."""
 
 
+class ExchangeError(Exception):
+    """A request failed; `failure` is the cause, and `is_closed` states whether the server closed the connection."""
+
+    def __init__(self, failure: Failure, *, is_closed: bool = False) -> None:
+        super().__init__(failure.text)
+        self.failure, self.is_closed = failure, is_closed
+
+
+@dataclass(frozen=True)
+class Response:
+    """A complete HTTP response; header names are in lower case."""
+
+    status: int
+    reason: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
 class DeadlineConnection(http.client.HTTPConnection):
     """A connection on which every operation raises TimeoutError once the monotonic time `deadline_s` has passed.
 
-    Name lookup is not covered, because the system's resolver has no deadline.
+    Name lookup is not covered, because the system's resolver has no deadline. A request opens the connection if it is
+    closed, and `is_open` states whether it can be reused. Redirects are not followed.
     """
 
     deadline_s = 0.0
-    is_handshaking = False
-    """Whether a TLS handshake has begun but has not succeeded."""
+    _is_handshaking = False
+    _has_answered = False
     _socket: "DeadlineSocket | None" = None
     _stream: socket.socket | None = None
 
     def __init__(
         self,
         host: str,
-        port: int,
+        port: int | None,
         tls: ssl.SSLContext | None,
+        access: Access,
+        *,
         unix_path: str = "",
         check_peer: CheckPeer | None = None,
     ) -> None:
-        """With `unix_path`, connect to a UNIX socket; `host` and `port` then appear only in the Host header.
+        """Prepare a connection to a server, with `access` to explain failures.
 
-        `check_peer` is called once a connection is open, when nobody else can take the server's place.
+        With `unix_path`, connect to a UNIX socket; `host` and `port` then appear only in the Host header.
+
+        `check_peer` is called once a connection is open, when nobody else can take the server's place; the default is
+        that of `access`.
         """
-        super().__init__(host, port)
+        # Also the port that the Host header omits.
+        self.default_port = http.client.HTTP_PORT if tls is None else http.client.HTTPS_PORT
+        super().__init__(host, port or self.default_port)
         self._tls = tls
         self._unix_path = unix_path
-        self._check_peer = check_peer
+        self._check_peer = check_peer or access.check_peer
+        self.diagnostics = Diagnostics(host, tls is not None, access)
+
+    @property
+    def is_open(self) -> bool:
+        return self.sock is not None
+
+    @contextmanager
+    def exchange(
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str], deadline_s: float
+    ) -> Iterator[http.client.HTTPResponse]:
+        """Send a request and yield its response, before `deadline_s`; the body is read in the `with` block.
+
+        The connection stays open if the block has read the whole body. Raises ExchangeError, also for errors of the
+        connection in the block.
+        """
+        if self.has_unread_input():
+            # The server has closed the connection, or has sent data that must not be mistaken for the next response.
+            self.close()
+        self.deadline_s = deadline_s
+        is_reusable = False
+        try:
+            self.request(method, path, body, headers)
+            with self.getresponse() as response:
+                self._has_answered = True
+                yield response
+                is_reusable = response.isclosed() and not response.will_close
+        except (http.client.HTTPException, OSError, UnicodeError) as error:
+            failure = self.diagnostics.of_error(error, handshaking=self._is_handshaking, answered=self._has_answered)
+            raise ExchangeError(failure, is_closed=isinstance(error, CLOSED)) from None
+        finally:
+            if not is_reusable:
+                self.close()
+
+    def post(self, path: str, body: bytes, headers: Mapping[str, str], timeout_s: float, max_bytes: int) -> Response:
+        """Send a POST request and return the response; its body is cut to `max_bytes`. Raises ExchangeError."""
+        with self.exchange("POST", path, body, headers, time.monotonic() + timeout_s) as response:
+            content = body_of(response, max_bytes)[:max_bytes]
+            lower = {name.lower(): value for name, value in response.headers.items()}
+            return Response(response.status, response.reason, lower, content)
 
     def shut_down(self) -> None:
         """Make the current operation fail at once; may be called from any thread. Name lookup is not interrupted."""
@@ -69,8 +136,9 @@ class DeadlineConnection(http.client.HTTPConnection):
 
     def connect(self) -> None:
         """Connect to the first of the host's addresses that accepts a connection, within the remaining time."""
+        self._is_handshaking = False
         stream = self._connected_socket()
-        if self._check_peer is not None:
+        if self._check_peer is not None and not self._unix_path:
             host, port = stream.getpeername()[:2]
             if problem := self._check_peer(host, port):
                 stream.close()
@@ -82,10 +150,10 @@ class DeadlineConnection(http.client.HTTPConnection):
         self.sock = self._socket = DeadlineSocket(stream, self)
 
     def _tls_socket(self, stream: socket.socket, tls: ssl.SSLContext) -> ssl.SSLSocket:
-        self.is_handshaking = True
+        self._is_handshaking = True
         try:
             stream.settimeout(self.left_s())
-            tls_stream = tls.wrap_socket(stream, server_hostname=self.host, do_handshake_on_connect=False)
+            tls_stream = tls.wrap_socket(stream, server_hostname=self.host.rstrip("."), do_handshake_on_connect=False)
         except BaseException:
             stream.close()
             raise
@@ -95,7 +163,7 @@ class DeadlineConnection(http.client.HTTPConnection):
         except BaseException:
             tls_stream.close()
             raise
-        self.is_handshaking = False
+        self._is_handshaking = False
         return tls_stream
 
     def _connected_socket(self) -> socket.socket:
@@ -129,17 +197,36 @@ class DeadlineConnection(http.client.HTTPConnection):
         return left_s
 
 
-class Deadline(Protocol):
-    """Something that has a deadline, such as a connection."""
+def body_of(response: http.client.HTTPResponse, max_bytes: int) -> bytes:
+    """Return a response's body; if it is larger than `max_bytes`, only its beginning, which is also larger.
 
-    def left_s(self) -> float:
-        """Return the remaining time. Raises TimeoutError if there is none."""
+    Raises IncompleteRead, and OSError.
+    """
+    body = bytearray()
+    try:
+        for part in parts_of(response):
+            body += part
+            if len(body) > max_bytes:
+                break
+    except http.client.IncompleteRead:
+        raise http.client.IncompleteRead(bytes(body)) from None
+    return bytes(body)
+
+
+def parts_of(response: http.client.HTTPResponse) -> Iterator[bytes]:
+    """Yield the parts of a response's body as they arrive. Raises IncompleteRead, and OSError."""
+    while part := response.read1(CHUNK_BYTES):
+        yield part
+    if response.length:
+        raise http.client.IncompleteRead(b"", response.length)
+    # Before Python 3.12.2, read1 does not close the response, so the connection would not be reused.
+    response.close()
 
 
 class DeadlineSocket:
-    """A socket with the methods that http.client and urllib3 use; the connection's deadline limits every call."""
+    """A socket with the methods that http.client uses; the connection's deadline limits every call."""
 
-    def __init__(self, stream: socket.socket, connection: Deadline) -> None:
+    def __init__(self, stream: socket.socket, connection: DeadlineConnection) -> None:
         self._stream = stream
         self._connection = connection
         self._readers = 0
@@ -154,12 +241,6 @@ class DeadlineSocket:
         """Receive into `buffer` and return the number of bytes, or 0 at the end of the stream. Raises OSError."""
         self._stream.settimeout(self._connection.left_s())
         return self._stream.recv_into(buffer)
-
-    def settimeout(self, _timeout_s: float | None) -> None:
-        """Do nothing, because the connection's deadline replaces the timeout."""
-
-    def fileno(self) -> int:
-        return self._stream.fileno()
 
     def has_unread_input(self) -> bool:
         """Return whether there are unread bytes or the server has closed the connection."""
@@ -206,10 +287,6 @@ class _SocketReader(io.RawIOBase):
             self._stream.reader_closed()
 
 
-class ConnectionClosedError(Exception):
-    """The server closed the connection before it responded."""
-
-
 @dataclass(frozen=True)
 class Diagnostics:
     """Interprets failures of requests sent to `host` with `access`, over TLS if `tls` is set."""
@@ -218,10 +295,11 @@ class Diagnostics:
     tls: bool
     access: Access
 
-    def of_error(self, error: Exception, *, handshaking: bool) -> Failure:
-        """Return the `Failure` for an exception; `handshaking` states whether TLS was being negotiated.
+    def of_error(self, error: Exception, *, handshaking: bool = False, answered: bool = False) -> Failure:
+        """Return the `Failure` for an exception.
 
-        Raises ConnectionClosedError if the server has closed the connection.
+        handshaking   whether TLS was being negotiated.
+        answered      whether the server has ever responded.
         """
         if isinstance(error, UntrustedServerError):
             return Failure(f"not trusted: {error}", Reason.UNTRUSTED)
@@ -229,16 +307,15 @@ class Diagnostics:
             if handshaking:
                 return Failure("TLS handshake timed out", Reason.PLAIN_HTTP_SUSPECTED)
             return timeout_failure()
-        if isinstance(error, ConnectionResetError | BrokenPipeError):
-            raise ConnectionClosedError from error
+        if isinstance(error, CLOSED):
+            return self._of_closed_connection(answered=answered)
         if isinstance(error, http.client.HTTPException):
             return http_failure(error)
         if isinstance(error, ssl.SSLError):
             return tls_failure(error, self.host, self.access.ca, self.access.certificate)
         return connection_failure(error) if isinstance(error, OSError) else Failure(one_line(error))
 
-    def of_closed_connection(self, *, answered: bool) -> Failure:
-        """Return the `Failure` for a closed connection; `answered` states whether the server has ever responded."""
+    def _of_closed_connection(self, *, answered: bool) -> Failure:
         text = "connection closed without a response"
         if answered:
             return Failure(text)
@@ -246,6 +323,10 @@ class Diagnostics:
             return Failure(text, Reason.TLS_SUSPECTED)
         refused = client_certificate_failure(self.access.certificate)
         return Failure(f"{text}: {refused.text}", refused.reason)
+
+    def of_response(self, response: http.client.HTTPResponse) -> Failure:
+        """Return the `Failure` for a response with a status other than 200."""
+        return self.of_status(response.status, response.reason, response.headers.get("Location"))
 
     def of_status(self, status: int, phrase: str, location: str | None = None) -> Failure:
         """Return the `Failure` for a status other than 200; `location` is a redirect's target."""

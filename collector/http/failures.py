@@ -4,6 +4,7 @@ The text states the cause. The caller's `Hint` maps a `Reason` to advice such as
 """
 
 import http.client
+import socket
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -81,6 +82,8 @@ def timeout_failure() -> Failure:
 
 def connection_failure(error: OSError) -> Failure:
     """Return the `Failure` that describes a system error, such as a refused connection."""
+    if isinstance(error, socket.gaierror):
+        return Failure(one_line(f"cannot resolve the host name: {error.strerror}"))
     reason = Reason.CONNECTION_REFUSED if isinstance(error, ConnectionRefusedError) else Reason.OTHER
     return Failure(one_line(error.strerror or error), reason)
 

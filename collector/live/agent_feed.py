@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 from urllib.parse import urlencode
 
-from collector.agents.agent_connection import OK, AgentConnection, AgentError, EventHandler, Response
+from collector.agents.agent_connection import OK, AgentConnection, AgentError, EventHandler
 from collector.agents.node_address import LOCAL_HOST, NodeAddress
 from collector.http.access import Access
-from collector.http.deadline_connection import ConnectionClosedError, Diagnostics, UntrustedServerError
+from collector.http.deadline_connection import CLOSED, Diagnostics, Response, UntrustedServerError
 from collector.live.cluster_interval import NodeInfo, dc_rack
 from collector.model.sample import Sample
 from collector.model.sample_json import MalformedSampleError, decoded
@@ -257,12 +257,9 @@ class AgentFeed:
             and not isinstance(error, ssl.SSLError | ConnectionError)
         ):
             return os.strerror(error.errno or 0)
-        try:
-            return self._diagnostics.of_error(error, handshaking=False).message(self._hint)
-        except ConnectionClosedError:
-            if self._ever_answered:
-                return "connection closed"
-            return self._diagnostics.of_closed_connection(answered=False).message(self._hint)
+        if self._ever_answered and isinstance(error, CLOSED):
+            return "connection closed"
+        return self._diagnostics.of_error(error).message(self._hint)
 
 
 def unexpected_text(error: Exception) -> str:

@@ -4,12 +4,13 @@ import base64
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from collector.http.access import HIDDEN, Access, client_context
+from collector.http.deadline_connection import DeadlineConnection, ExchangeError
 from collector.http.failures import Reason
 from collector.printable import one_line
-from exporters.sinks.parts.store_http import FAILURES, Pools, StoreResponse, connection_error, post
+from exporters.sinks.parts.store_http import MAX_RESPONSE_BYTES, StoreResponse
 
 FOLDER = "casstat"
 # The statuses that Grafana returns if the folder already exists.
@@ -30,12 +31,14 @@ class Grafana:
         Raises GrafanaError if the URL is invalid, and AccessError if `ca` is.
         """
         self._url = _checked_url(url)
-        self._host = urlsplit(self._url).hostname or ""
         self._secret = secret
         self._headers = {"Authorization": _authorization(secret), "Content-Type": "application/json"}
-        self._access = Access(ca=ca, hint=_hint)
-        tls = client_context(self._access)
-        self._pools = Pools(tls if self._url.startswith("https") else None)
+        parts, access = urlsplit(self._url), Access(ca=ca, hint=_hint)
+        tls = client_context(access)
+        self._connection = DeadlineConnection(
+            parts.hostname or "", parts.port, tls if parts.scheme == "https" else None, access
+        )
+        self._path = quote(parts.path, safe="/%")
         self._timeout_s = timeout_s
 
     def push(self, dashboards: Iterable[str]) -> list[str]:
@@ -47,7 +50,7 @@ class Grafana:
         return [self._upload(dashboard) for dashboard in dashboards]
 
     def close(self) -> None:
-        self._pools.clear()
+        self._connection.close()
 
     def _upload(self, text: str) -> str:
         dashboard = json.loads(text)
@@ -56,10 +59,13 @@ class Grafana:
         return f"{self._url}/d/{dashboard['uid']}"
 
     def _post(self, path: str, body: object, allowed: tuple[int, ...] = ()) -> None:
+        content = json.dumps(body).encode()
         try:
-            answer = post(self._pools, self._url + path, json.dumps(body).encode(), self._headers, self._timeout_s)
-        except FAILURES as error:
-            raise GrafanaError(f"{self._url}: {connection_error(error, self._host, self._access)}") from None
+            answer = StoreResponse.of(
+                self._connection.post(self._path + path, content, self._headers, self._timeout_s, MAX_RESPONSE_BYTES)
+            )
+        except ExchangeError as error:
+            raise GrafanaError(f"{self._url}: {error.failure.message(_hint)}") from None
         if answer.status != 200 and answer.status not in allowed:
             raise GrafanaError(f"{self._url}: {self._refusal(answer)}")
 

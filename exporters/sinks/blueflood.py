@@ -17,7 +17,7 @@ from exporters.metrics_page.rendering import Options
 from exporters.sinks.parts import store_responses
 from exporters.sinks.parts.points import PathCache, SampleSink, rows, time_ms
 from exporters.sinks.parts.sink_url import Target
-from exporters.sinks.parts.store_tls import PARAMETERS, access_of, context_of
+from exporters.sinks.parts.store_http import TLS_PARAMETERS, Store, response_error
 from exporters.sinks.sink import SinkUrlError, UnavailableError
 
 SCHEMES = ("blueflood+http", "blueflood+https")
@@ -30,7 +30,7 @@ NOT_STORED_IN_TIME = 202
 
 def connect(target: Target, _: Options) -> "Blueflood":
     """Create the sink, without connecting. Raises SinkUrlError."""
-    target.require_known("ttl_s", "token_file", *PARAMETERS)
+    target.require_known("ttl_s", "token_file", *TLS_PARAMETERS)
     tenant, ttl = target.path.strip("/"), target.parameters.get("ttl_s", str(TTL_S))
     if not tenant or "/" in tenant:
         raise SinkUrlError(
@@ -46,17 +46,12 @@ class Blueflood(SampleSink):
     """Posts JSON arrays of points."""
 
     def __init__(self, target: Target, tenant: str, ttl_s: int) -> None:
-        """Create the connection pool; its module is imported here so that agents without this sink do not load it."""
-        from exporters.sinks.parts.store_http import Pools
-
         self.name = target.name
-        self._host = target.host
-        self._url = f"{target.address}/v2.0/{quote(tenant, safe='')}/ingest"
+        self._path = f"/v2.0/{quote(tenant, safe='')}/ingest"
         self._ttl_s = ttl_s
         self._token = target.secret("token_file")
         self._paths = PathCache("")
-        self._access = access_of(target)
-        self._pools = Pools(context_of(target, self._access))
+        self._store = Store(target)
 
     def encode_sample(
         self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample, placement: Placement = NOWHERE
@@ -71,15 +66,10 @@ class Blueflood(SampleSink):
         return points
 
     def send(self, points: Sequence[bytes], timeout_s: float) -> None:
-        from exporters.sinks.parts.store_http import FAILURES, connection_error, post, response_error
-
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if self._token:
             headers["X-Auth-Token"] = self._token
-        try:
-            response = post(self._pools, self._url, b"[" + b",".join(points) + b"]", headers, timeout_s)
-        except FAILURES as error:
-            raise connection_error(error, self._host, self._access) from None
+        response = self._store.post(self._path, b"[" + b",".join(points) + b"]", headers, timeout_s)
         if response.status == NOT_STORED_IN_TIME:
             raise UnavailableError("HTTP 202: the points were accepted but not stored in time")
         if not response.stored:
@@ -87,4 +77,4 @@ class Blueflood(SampleSink):
             raise response_error(response, store_responses.blueflood(response.body), time.time())
 
     def close(self) -> None:
-        self._pools.clear()
+        self._store.close()

@@ -7,8 +7,11 @@ import gzip
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import urlsplit
 
 from collector.merge.aggregation import NOWHERE, Placement
 from collector.model.histogram import Buckets
@@ -19,11 +22,8 @@ from exporters.metrics_page.rendering import Options
 from exporters.sinks.parts import store_responses
 from exporters.sinks.parts.points import EVENTS, SampleSink, events, histogram_fields, owner_tags, tags, time_ms
 from exporters.sinks.parts.sink_url import Target
-from exporters.sinks.parts.store_tls import PARAMETERS, access_of, context_of
-from exporters.sinks.sink import SinkUrlError
-
-if TYPE_CHECKING:
-    from exporters.sinks.parts.store_http import StoreResponse
+from exporters.sinks.parts.store_http import TLS_PARAMETERS, Store, StoreResponse, response_error
+from exporters.sinks.sink import SinkUrlError, UnavailableError
 
 SCHEMES = ("influxdb+http", "influxdb+https")
 URLS = (
@@ -46,7 +46,7 @@ NO_NAME = re.compile(r"[^\w:.-]")
 
 def connect(target: Target, _: Options) -> "InfluxDB":
     """Create the sink, without connecting. Raises SinkUrlError."""
-    target.require_known("org", "token_file", "gzip", *PARAMETERS)
+    target.require_known("org", "token_file", "gzip", *TLS_PARAMETERS)
     bucket = target.path.rstrip("/")
     if not bucket:
         raise SinkUrlError(f"{target.name}: no bucket in the URL (hint: use {target.scheme}://HOST:PORT/BUCKET)")
@@ -60,20 +60,15 @@ class InfluxDB(SampleSink):
         """Create the client; it connects on the first request."""
         from influxdb_client.client.write_api import SYNCHRONOUS
 
-        from exporters.sinks.parts.store_http import Pools
-
         self.name = target.name
-        self._host = target.host
         self._bucket = bucket
         self._org = target.parameters.get("org", "")
         self._token = target.secret("token_file")
         self._gzip = target.flag("gzip")
         self._lines = LineEncoder()
-        self._access = access_of(target)
-        self._pools = Pools(context_of(target, self._access))
+        self._pool = _Pool(Store(target))
         self._client = _client(target.address, self._token)
-        # Replace the client's connection pool, which limits neither the time nor the size of a response.
-        self._client.api_client.rest_client.pool_manager = self._pools
+        self._client.api_client.rest_client.pool_manager = self._pool
         if self._gzip:
             self._client.api_client.set_default_header("Content-Encoding", "gzip")
         self._writer = self._client.write_api(write_options=SYNCHRONOUS)
@@ -87,25 +82,19 @@ class InfluxDB(SampleSink):
     def send(self, points: Sequence[bytes], timeout_s: float) -> None:
         from influxdb_client.rest import ApiException
 
-        from exporters.sinks.parts.store_http import FAILURES, connection_error, response_error
-
         body = b"\n".join(points)
         if self._gzip:
             # Use gzip level 1: the client's default level takes five times as long and saves little.
             body = gzip.compress(body, 1)
-        self._client.api_client.configuration.timeout = timeout_s * 1000
-        try:
+        self._pool.timeout_s, self._pool.response = timeout_s, None
+        # The client raises this for an unsuccessful response, which the pool keeps.
+        with suppress(ApiException):
             self._writer.write(self._bucket, self._org, body)
-            response = self._answer(self._client.api_client.last_response)
-            if response.stored:
-                return
-        except ApiException as error:
-            if not error.status and isinstance(error.__context__, Exception):
-                # The library turns a TLS error into an ApiException without a status.
-                raise connection_error(error.__context__, self._host, self._access) from None
-            response = self._answer(error.response)
-        except FAILURES as error:
-            raise connection_error(error, self._host, self._access) from None
+        if self._pool.response is None:
+            raise UnavailableError("influxdb_client sent no request")
+        response = self._pool.response.without(self._token)
+        if response.stored:
+            return
         verdict = store_responses.influxdb(response.body)
         dropped = DROPPED.search(verdict or "")
         all_points = dropped is not None and int(dropped[1]) == len(points)
@@ -113,13 +102,27 @@ class InfluxDB(SampleSink):
 
     def close(self) -> None:
         self._client.close()
-        self._pools.clear()
+        self._pool.clear()
 
-    def _answer(self, response: Any) -> "StoreResponse":
-        from exporters.sinks.parts.store_http import StoreResponse
 
-        headers = {name.lower(): value for name, value in response.getheaders().items()}
-        return StoreResponse(response.status, headers, str(response.data or "")).without(self._token)
+class _Pool:
+    """Replaces the client's connection pool, which limits neither the time nor the size of a response."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.timeout_s = 0.0
+        self.response: StoreResponse | None = None
+
+    def request(self, _: str, url: str, *, body: bytes, headers: Mapping[str, str], **_options: Any) -> SimpleNamespace:
+        """Send a POST request and return the response as the client expects it. Raises UnavailableError."""
+        parts = urlsplit(url)
+        self.response = response = self._store.post(f"{parts.path}?{parts.query}", body, headers, self.timeout_s)
+        # The client decodes the data as UTF-8 without handling errors.
+        return SimpleNamespace(status=response.status, reason="", headers=response.headers, data=response.body.encode())
+
+    def clear(self) -> None:
+        """Close the connection."""
+        self._store.close()
 
 
 class LineEncoder:

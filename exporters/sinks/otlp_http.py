@@ -4,7 +4,6 @@ import gzip
 import time
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from collector.printable import one_line
@@ -14,12 +13,9 @@ from exporters.sinks.parts.otlp import OtlpFormat, decoded_head, request, time_m
 from exporters.sinks.parts.page_series import SeriesPoint
 from exporters.sinks.parts.protobuf_fields import fields, read_varint
 from exporters.sinks.parts.sink_url import PAGE_PARAMETERS, Target, authorization
-from exporters.sinks.parts.store_tls import PARAMETERS, access_of, context_of
+from exporters.sinks.parts.store_http import TLS_PARAMETERS, Store, StoreResponse, masked, response_error
 from exporters.sinks.parts.tick_encoder import PageSink
 from exporters.sinks.sink import PartialWriteError, RefusedError
-
-if TYPE_CHECKING:
-    from exporters.sinks.parts.store_http import StoreResponse
 
 SCHEMES = ("otlp+http", "otlp+https")
 URLS = (("otlp+http://HOST:4318/v1/metrics", "OpenTelemetry Collector and other receivers of OTLP"),)
@@ -29,7 +25,7 @@ STORED, VERDICTS = (200, 202, 204), (400, 422)
 
 def connect(target: Target, options: Options) -> "Otlp":
     """Create the sink, without connecting. Raises SinkUrlError."""
-    target.require_known(*PAGE_PARAMETERS, *PARAMETERS)
+    target.require_known(*PAGE_PARAMETERS, *TLS_PARAMETERS)
     return Otlp(target, options)
 
 
@@ -37,14 +33,10 @@ class Otlp(PageSink):
     """Sends data points, compressed with gzip."""
 
     def __init__(self, target: Target, options: Options) -> None:
-        from exporters.sinks.parts.store_http import Pools
-
         super().__init__(target, OtlpFormat(), options)
-        self._host = target.host
-        self._url = f"{target.address}/{quote(target.path or DEFAULT_PATH)}"
+        self._path = f"/{quote(target.path or DEFAULT_PATH)}"
         self._secrets, self._headers = authorization(target)
-        self._access = access_of(target)
-        self._pools = Pools(context_of(target, self._access))
+        self._store = Store(target)
 
     def text(self, point: SeriesPoint) -> bytes:
         head = decoded_head(point[0])
@@ -52,20 +44,15 @@ class Otlp(PageSink):
         return name + b" " + one_line(repr(head.attributes)).encode()
 
     def send(self, points: Sequence[SeriesPoint], timeout_s: float) -> None:
-        from exporters.sinks.parts.store_http import FAILURES, connection_error, post, response_error
-
         headers = {
             **self._headers,
             "Content-Type": "application/x-protobuf",
             "Content-Encoding": "gzip",
             "User-Agent": f"casstat/{version('casstat')}",
         }
-        try:
-            # A higher level would take five times as long and save little.
-            response = post(self._pools, self._url, gzip.compress(request(points), 1), headers, timeout_s)
-        except FAILURES as error:
-            raise connection_error(error, self._host, self._access) from None
-        response = response.without(*self._secrets)
+        # A higher level would take five times as long and save little.
+        body = gzip.compress(request(points), 1)
+        response = self._store.post(self._path, body, headers, timeout_s).without(*self._secrets)
         if response.status in STORED and not response.is_page:
             self._check_partial(response, len(points))
             return
@@ -80,12 +67,10 @@ class Otlp(PageSink):
         return time_ms_of(point[1])
 
     def close(self) -> None:
-        self._pools.clear()
+        self._store.close()
 
-    def _check_partial(self, response: "StoreResponse", sent: int) -> None:
+    def _check_partial(self, response: StoreResponse, sent: int) -> None:
         """Raise PartialWriteError if the receiver states that it rejected data points, or warns."""
-        from exporters.sinks.parts.store_http import masked
-
         rejected, reason = _partial_success(response.content)
         if rejected or reason:
             raise PartialWriteError(one_line(masked(reason, self._secrets)), min(rejected, sent))

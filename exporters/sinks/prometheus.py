@@ -5,7 +5,6 @@ import zlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from collector.printable import one_line
@@ -14,7 +13,7 @@ from exporters.sinks.parts import store_responses
 from exporters.sinks.parts.page_series import SeriesPoint
 from exporters.sinks.parts.remote_write import MARK, RemoteWriteFormat, RequestsV2, request_v1, text_of, time_ms_of
 from exporters.sinks.parts.sink_url import PAGE_PARAMETERS, Target, authorization, number
-from exporters.sinks.parts.store_tls import PARAMETERS, access_of, context_of
+from exporters.sinks.parts.store_http import TLS_PARAMETERS, Store, StoreResponse, response_error
 from exporters.sinks.parts.tick_encoder import PageSink
 from exporters.sinks.sink import (
     PartialWriteError,
@@ -23,9 +22,6 @@ from exporters.sinks.sink import (
     TooLargeError,
     UnavailableError,
 )
-
-if TYPE_CHECKING:
-    from exporters.sinks.parts.store_http import StoreResponse
 
 SCHEMES = ("prometheus+http", "prometheus+https")
 URLS = (
@@ -45,7 +41,7 @@ SERVER_ERROR, NO_NATIVE_HISTOGRAMS = 500, "native histograms are disabled"
 
 def connect(target: Target, options: Options) -> "RemoteWrite":
     """Create the sink, without connecting. Raises SinkUrlError."""
-    target.require_known(*PAGE_PARAMETERS, "tenant", "shards", "native_histograms", *PARAMETERS)
+    target.require_known(*PAGE_PARAMETERS, "tenant", "shards", "native_histograms", *TLS_PARAMETERS)
     return RemoteWrite(target, options)
 
 
@@ -53,19 +49,15 @@ class RemoteWrite(PageSink):
     """Sends series in one request for each shard; the same series is always in the same shard, so it stays in order."""
 
     def __init__(self, target: Target, options: Options) -> None:
-        from exporters.sinks.parts.store_http import Pools
-
         series_format = RemoteWriteFormat(is_native=target.flag("native_histograms"))
         super().__init__(target, series_format, options)
         self.shards = number(target, "shards", 1, MAX_SHARDS)
-        self._host = target.host
-        self._url = f"{target.address}/{quote(target.path or DEFAULT_PATH)}"
+        self._path = f"/{quote(target.path or DEFAULT_PATH)}"
         self._secrets, self._headers = authorization(target)
         self._headers |= {"Content-Encoding": "snappy", "User-Agent": f"casstat/{version('casstat')}"}
         if "tenant" in target.parameters:
             self._headers[TENANT_HEADER] = _tenant(target)
-        self._access = access_of(target)
-        self._pools = [Pools(context_of(target, self._access)) for _ in range(self.shards)]
+        self._stores = [Store(target) for _ in range(self.shards)]
         self._requests_v2 = [RequestsV2(series_format.metadata) for _ in range(self.shards)]
         self._executor = ThreadPoolExecutor(self.shards, "remote write") if self.shards > 1 else None
         # The points of the last request if it failed, and the shards that the store has accepted.
@@ -103,8 +95,8 @@ class RemoteWrite(PageSink):
     def close(self) -> None:
         if self._executor is not None:
             self._executor.shutdown(wait=False)
-        for pools in self._pools:
-            pools.clear()
+        for store in self._stores:
+            store.close()
 
     def _send_shard(self, shard: int, points: Sequence[SeriesPoint], timeout_s: float) -> None:
         """Send points with 2.0, or with 1.0 once the store has shown that it does not accept 2.0."""
@@ -129,7 +121,7 @@ class RemoteWrite(PageSink):
         _check(response, len(points), None)
 
     def _send_classic(
-        self, shard: int, points: Sequence[SeriesPoint], timeout_s: float, response: "StoreResponse"
+        self, shard: int, points: Sequence[SeriesPoint], timeout_s: float, response: StoreResponse
     ) -> None:
         """Send the points without native histograms, which the store does not accept; raise PartialWriteError."""
         classic = [point for point in points if point[0][0] != MARK]
@@ -139,7 +131,7 @@ class RemoteWrite(PageSink):
             self._send_shard(shard, classic, timeout_s)
         raise PartialWriteError(f"HTTP {response.status}: {NO_NATIVE_HISTOGRAMS}", len(points) - len(classic))
 
-    def _is_unsupported(self, response: "StoreResponse") -> bool:
+    def _is_unsupported(self, response: StoreResponse) -> bool:
         """Return whether the store may not accept 2.0.
 
         A store that knows only 1.0 answers with status 415 or 400, or ignores the unknown fields and reports success
@@ -151,10 +143,8 @@ class RemoteWrite(PageSink):
             return True
         return response.status == UNSUPPORTED or (response.status in VERDICTS and not self._is_confirmed)
 
-    def _post(self, shard: int, body: bytes, timeout_s: float, *, is_v2: bool) -> "StoreResponse":
+    def _post(self, shard: int, body: bytes, timeout_s: float, *, is_v2: bool) -> StoreResponse:
         import cramjam
-
-        from exporters.sinks.parts.store_http import FAILURES, connection_error, post
 
         message = ";proto=io.prometheus.write.v2.Request" if is_v2 else ""
         headers = {
@@ -162,11 +152,8 @@ class RemoteWrite(PageSink):
             "Content-Type": f"application/x-protobuf{message}",
             "X-Prometheus-Remote-Write-Version": "2.0.0" if is_v2 else "0.1.0",
         }
-        try:
-            response = post(self._pools[shard], self._url, bytes(cramjam.snappy.compress_raw(body)), headers, timeout_s)
-        except FAILURES as error:
-            raise connection_error(error, self._host, self._access) from None
-        return response.without(*self._secrets)
+        compressed = bytes(cramjam.snappy.compress_raw(body))
+        return self._stores[shard].post(self._path, compressed, headers, timeout_s).without(*self._secrets)
 
 
 def _tenant(target: Target) -> str:
@@ -177,7 +164,7 @@ def _tenant(target: Target) -> str:
     return tenant
 
 
-def _written(response: "StoreResponse") -> int | None:
+def _written(response: StoreResponse) -> int | None:
     """Return the number of samples and histograms that the store states it has written; None if it does not."""
     samples, histograms = (
         response.headers.get(name, default) for name, default in ((WRITTEN, ""), (NATIVE_WRITTEN, "0"))
@@ -187,10 +174,8 @@ def _written(response: "StoreResponse") -> int | None:
     return int(samples) + int(histograms)
 
 
-def _check(response: "StoreResponse", sent: int, written: int | None) -> None:
+def _check(response: StoreResponse, sent: int, written: int | None) -> None:
     """Raise the error for a response, given the number of samples sent and of those written, if it is known."""
-    from exporters.sinks.parts.store_http import response_error
-
     is_stored = response.status in STORED and (written is not None or not response.is_page)
     if is_stored and (written is None or written >= sent):
         return

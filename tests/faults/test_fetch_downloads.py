@@ -167,4 +167,4 @@ def test_connections_of_nodes_with_a_problem_are_closed(tmp_path: Path) -> None:
         client = AgentClient(parse_address(server.address, "http"), Access())
         (node,) = fetched([client], FetchRange(0, 1), tmp_path / "run").nodes
     assert "does not describe a node" in node.problem
-    assert client._connection is None
+    assert not client._connection.is_open

@@ -13,12 +13,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from collector.http.access import AccessError, CheckPeer, client_context
-from collector.http.deadline_connection import CHUNK_BYTES, ConnectionClosedError, DeadlineConnection, Diagnostics
+from collector.http.deadline_connection import DeadlineConnection, ExchangeError, body_of
 from collector.http.failures import Failure, Reason
 from collector.model.snapshot import SourceError
 from collector.node.jolokia.jolokia_access import NO_ACCESS, JolokiaAccess
 from collector.node.jolokia.proxy_target import ProxyError, ProxyTarget
-from collector.printable import count_text, one_line
+from collector.printable import one_line
 
 DEFAULT_PORTS = {"http": 8778, "https": 443}
 DEFAULT_PATH = "/jolokia/"
@@ -79,14 +79,12 @@ class Jolokia:
             raise AccessError(f"TLS requires an https:// URL, not {self.url}", "ca" if access.ca else "certificate")
         self.has_credentials = bool(access.user or access.certificate)
         self._hint = access.hint
-        self._diagnostics = Diagnostics(self.host, parts.scheme == "https", access)
-        self._tls = client_context(access) if parts.scheme == "https" else None
+        tls = client_context(access) if parts.scheme == "https" else None
+        self._connection = DeadlineConnection(self.host, self.port, tls, access, check_peer=check_peer)
+        self._diagnostics = self._connection.diagnostics
         self._headers = {**HEADERS, **access.headers}
         self._target = ProxyTarget(access) if access.target else None
-        self._answered = False
-        self._check_peer = check_peer
         self._path = (parts.path.rstrip("/") + "/" if parts.path.strip("/") else DEFAULT_PATH) + OPTIONS
-        self._connection: DeadlineConnection | None = None
 
     def post(self, requests: Sequence[str], timeout_s: float) -> list[dict[str, Any]]:
         """Return Jolokia's responses to `requests` (each a JSON object), in order, within `timeout_s`.
@@ -103,67 +101,36 @@ class Jolokia:
             quoted = f": {self._diagnostics.quoted(error.quoted)}" if error.quoted else ""
             raise self._error(Failure(f"{error.text}{quoted}", error.reason)) from None
 
+    def close(self) -> None:
+        self._connection.close()
+
     def _error(self, failure: Failure) -> JolokiaError:
         return JolokiaError(f"{self.url}: {failure.message(self._hint)}", failure.reason)
 
     def _post(self, requests: Sequence[str], deadline_s: float) -> list[dict[str, Any]]:
         body = f"[{','.join(requests)}]".encode()
-        is_reused = self._connection is not None
+        is_reused = self._connection.is_open
         try:
-            raw = self._exchange(body, deadline_s)
-        except ConnectionClosedError:
-            if not is_reused:
-                raise self._error(self._diagnostics.of_closed_connection(answered=self._answered)) from None
-            # The server may have closed an idle connection, for example during a restart: retry once on a new one.
             try:
                 raw = self._exchange(body, deadline_s)
-            except ConnectionClosedError:
-                raise self._error(self._diagnostics.of_closed_connection(answered=self._answered)) from None
-        self._answered = True
+            except ExchangeError as error:
+                if not (is_reused and error.is_closed):
+                    raise
+                # The server may have closed an idle connection, for example during a restart: retry once on a new one.
+                raw = self._exchange(body, deadline_s)
+        except ExchangeError as error:
+            raise self._error(error.failure) from None
         return self._answers(raw, len(requests))
 
-    def close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-
     def _exchange(self, body: bytes, deadline_s: float) -> bytes:
-        connection = self._connection
-        if connection is not None and connection.has_unread_input():
-            # The server has closed the connection, or has sent data that must not be mistaken for the next response.
-            self.close()
-            connection = None
-        connection = self._connection = connection or DeadlineConnection(
-            self.host, self.port, self._tls, check_peer=self._check_peer
-        )
-        connection.deadline_s = deadline_s
-        is_reusable = False
-        try:
-            connection.request("POST", self._path, body, self._headers)
-            with connection.getresponse() as response:
-                if response.status != http.client.OK:
-                    location = response.headers.get("Location")
-                    raise self._error(self._diagnostics.of_status(response.status, response.reason, location))
-                raw = self._read(response)
-                is_reusable = not response.will_close
-            return raw
-        except (OSError, http.client.HTTPException, UnicodeError) as error:
-            failure = self._diagnostics.of_error(error, handshaking=connection.is_handshaking)
-            raise self._error(failure) from None
-        finally:
-            if not is_reusable:
-                self.close()
-
-    def _read(self, response: http.client.HTTPResponse) -> bytes:
-        parts, size = [], 0
-        while chunk := response.read1(CHUNK_BYTES):
-            parts.append(chunk)
-            size += len(chunk)
-            if size > MAX_RESPONSE_BYTES or (response.length or 0) > MAX_RESPONSE_BYTES:
-                raise self._error(Failure(f"response larger than {MAX_RESPONSE_BYTES >> 20} MiB"))
-        if response.length:
-            raise self._error(Failure(f"response truncated after {count_text(size, 'byte')}"))
-        return b"".join(parts)
+        """Return the body of the response to a request. Raises ExchangeError and JolokiaError."""
+        with self._connection.exchange("POST", self._path, body, self._headers, deadline_s) as response:
+            if response.status != http.client.OK:
+                raise self._error(self._diagnostics.of_response(response))
+            raw = body_of(response, MAX_RESPONSE_BYTES)
+        if len(raw) > MAX_RESPONSE_BYTES:
+            raise self._error(Failure(f"response larger than {MAX_RESPONSE_BYTES >> 20} MiB"))
+        return raw
 
     def _answers(self, raw: bytes, expected: int) -> list[dict[str, Any]]:
         try:

@@ -1,52 +1,49 @@
-"""HTTP requests to a store, made with urllib3, with a deadline and a response size limit; redirects are not followed.
+"""HTTP requests to a store, with a deadline and a response size limit; URL parameters configure TLS."""
 
-The deadline covers the whole request, even if bytes trickle in; only the system's name resolution is not bounded.
-"""
-
-import http.client
-import io
 import re
-import socket
-import ssl
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timezone
 from email.utils import parsedate_to_datetime
-from typing import Any
 
-import urllib3
-from urllib3.connection import HTTPConnection, HTTPSConnection
-from urllib3.exceptions import HTTPError
-
-from collector.http.access import HIDDEN, Access
-from collector.http.deadline_connection import DeadlineSocket
-from collector.http.failures import connection_failure, timeout_failure, tls_failure
+from collector.http.access import HIDDEN, Access, AccessError, client_context
+from collector.http.deadline_connection import DeadlineConnection, ExchangeError, Response
+from collector.http.failures import Reason
 from collector.printable import one_line
+from exporters.sinks.parts.sink_url import Target
 from exporters.sinks.parts.store_responses import message
-from exporters.sinks.sink import RefusedError, TooLargeError, UnavailableError
+from exporters.sinks.sink import RefusedError, SinkUrlError, TooLargeError, UnavailableError
 
+CA, CERTIFICATE, KEY = TLS_PARAMETERS = ("ca_file", "cert_file", "key_file")
+NAMES = {"ca": CA, "certificate": CERTIFICATE, "key": KEY}
+HINTS = {
+    Reason.UNKNOWN_AUTHORITY: f"specify the CA certificate with {CA}=PATH",
+    Reason.PLAIN_HTTP: "use a URL with +http",
+    Reason.CLIENT_CERTIFICATE_REQUIRED: f"use {CERTIFICATE}=PATH and {KEY}=PATH",
+    Reason.CLIENT_CERTIFICATE_REJECTED: f"check {CERTIFICATE}",
+}
 MAX_RESPONSE_BYTES = 1 << 18
 MAX_RETRY_AFTER_S = 300.0
-MAX_CAUSES = 8
 # In the store's own responses, these statuses concern the points: some or all are invalid, or there are too many.
 VERDICTS = (207, 400, 413, 422)
 TOO_LARGE = 413
 STORED = (200, 201, 204)
-PROTOBUF = "application/x-protobuf"
 TAG = re.compile(r"<[^<>]*>")
-# Exceptions that urllib3 and http.client raise, including those caused by malformed responses.
-FAILURES = (HTTPError, http.client.HTTPException, OSError, ValueError)
 
 
 @dataclass(frozen=True)
 class StoreResponse:
-    """A response; header names are in lower case. `content` is the body as received, of a sink that needs it."""
+    """A response; header names are in lower case, and `content` is the body as received."""
 
     status: int
     headers: Mapping[str, str]
     body: str
-    content: bytes = b""
+    content: bytes
+
+    @classmethod
+    def of(cls, response: Response) -> "StoreResponse":
+        """Return a response with its body as text, in which invalid bytes are replaced."""
+        return cls(response.status, response.headers, response.body.decode(errors="replace"), response.body)
 
     @property
     def text(self) -> str:
@@ -75,25 +72,38 @@ def masked(text: str, secrets: Iterable[str]) -> str:
     return text
 
 
-class Pools(urllib3.PoolManager):
-    """A pool with one persistent connection; influxdb_client uses it too, so that its requests have the same limits."""
+class Store:
+    """A connection to a store, which only one thread at a time may use."""
 
-    def __init__(self, tls: ssl.SSLContext | None) -> None:
-        options: dict[str, Any] = {} if tls is None else {"ssl_context": tls}
-        super().__init__(num_pools=1, maxsize=1, retries=False, **options)
-        self.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
+    def __init__(self, target: Target) -> None:
+        """Read the certificate files without connecting. Raises SinkUrlError."""
+        access = _access_of(target)
+        try:
+            tls = client_context(access) if target.tls else None
+        except AccessError as error:
+            raise SinkUrlError(error.message(NAMES)) from None
+        self._connection = DeadlineConnection(target.host, target.port, tls, access)
+        self._hint = access.hint
 
-    def urlopen(self, method: str, url: str, *_redirect: bool, **options: Any) -> Any:  # type: ignore[override]
-        """Send a request without following redirects."""
-        return super().urlopen(method, url, **{**options, "redirect": False})
+    def post(self, path: str, body: bytes, headers: Mapping[str, str], timeout_s: float) -> StoreResponse:
+        """Send a POST request and return the response, whatever its status. Raises UnavailableError."""
+        try:
+            return StoreResponse.of(self._connection.post(path, body, headers, timeout_s, MAX_RESPONSE_BYTES))
+        except ExchangeError as error:
+            raise UnavailableError(error.failure.message(self._hint)) from None
+
+    def close(self) -> None:
+        self._connection.close()
 
 
-def post(pools: Pools, url: str, body: bytes, headers: Mapping[str, str], timeout_s: float) -> StoreResponse:
-    """Send a POST request and return the response, whatever its status. Raises one of FAILURES."""
-    timeout = urllib3.Timeout(total=timeout_s)
-    response = pools.request("POST", url, body=body, headers=dict(headers), timeout=timeout)
-    headers = {name.lower(): value for name, value in response.headers.items()}
-    return StoreResponse(response.status, headers, response.data.decode(errors="replace"), response.data)
+def _access_of(target: Target) -> Access:
+    """Return the certificate files for connections to a store, and the hints for failed ones. Raises SinkUrlError."""
+    if not target.tls and (odd := [name for name in TLS_PARAMETERS if name in target.parameters]):
+        raise SinkUrlError(f"{target.name}: {odd[0]} requires TLS (hint: use a URL with +https)")
+    if KEY in target.parameters and CERTIFICATE not in target.parameters:
+        raise SinkUrlError(f"{target.name}: {KEY} requires {CERTIFICATE}")
+    ca, certificate, key = (target.file(name) if name in target.parameters else None for name in TLS_PARAMETERS)
+    return Access(ca=ca, certificate=certificate, key=key, hint=lambda reason: HINTS.get(reason, ""))
 
 
 def response_error(
@@ -123,36 +133,6 @@ def unavailable(response: StoreResponse, now_s: float) -> UnavailableError:
     return UnavailableError(one_line(f"{cause}{detail}"), retry_after_s(response.headers.get("retry-after"), now_s))
 
 
-def connection_error(error: Exception, host: str, access: Access) -> UnavailableError:
-    """Convert one of FAILURES, raised by a request to `host` with `access`, to an UnavailableError."""
-    causes = _causes(error)
-    for cause in reversed(causes):
-        if isinstance(cause, ssl.SSLError) and not isinstance(cause, TimeoutError):
-            return UnavailableError(tls_failure(cause, host, access.ca, access.certificate).message(access.hint))
-        if isinstance(cause, socket.gaierror):
-            return UnavailableError(one_line(f"cannot resolve the host name: {cause.strerror}"))
-        if isinstance(cause, OSError) and not isinstance(cause, TimeoutError) and cause.strerror:
-            return UnavailableError(connection_failure(cause).message(access.hint))
-    if any(isinstance(cause, TimeoutError | urllib3.exceptions.TimeoutError) for cause in causes):
-        return UnavailableError(timeout_failure().message(access.hint))
-    if any(isinstance(cause, ConnectionError) for cause in causes):
-        return UnavailableError("connection closed without a response")
-    return UnavailableError(f"not an HTTP response ({type(causes[-1]).__name__})")
-
-
-def _causes(error: BaseException) -> list[BaseException]:
-    """Return an error and its causes, which urllib3 stores in several places."""
-    causes = [error]
-    while len(causes) < MAX_CAUSES:
-        last = causes[-1]
-        text = [getattr(last, "reason", None), last.__cause__, *last.args]
-        cause = next((cause for cause in text if isinstance(cause, BaseException) and cause not in causes), None)
-        if cause is None:
-            break
-        causes.append(cause)
-    return causes
-
-
 def retry_after_s(text: str | None, now_s: float) -> float | None:
     """Parse a Retry-After header into seconds, at most five minutes; None if it is missing or malformed."""
     if text is None or len(text) > 100:
@@ -167,67 +147,3 @@ def retry_after_s(text: str | None, now_s: float) -> float | None:
 def _http_date_s(text: str) -> float:
     moment = parsedate_to_datetime(text)
     return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp()
-
-
-class _Bounded:
-    """Mixin for connections: setting the timeout sets the deadline for everything that follows."""
-
-    sock: Any
-    _deadline_s: float = 0.0
-    _timeout: Any = None
-
-    @property
-    def timeout(self) -> Any:
-        return self._timeout
-
-    @timeout.setter
-    def timeout(self, value: Any) -> None:
-        self._timeout = value
-        if isinstance(value, int | float):
-            self._deadline_s = time.monotonic() + value
-
-    def left_s(self) -> float:
-        """Return the time left until the deadline. Raises TimeoutError if it has passed."""
-        left_s = self._deadline_s - time.monotonic()
-        if left_s <= 0:
-            raise TimeoutError("timed out")
-        return left_s
-
-
-class _Plain(_Bounded, HTTPConnection):
-    def connect(self) -> None:
-        super().connect()
-        self.sock = DeadlineSocket(self.sock, self)
-
-
-class _Tls(_Bounded, HTTPSConnection):
-    def connect(self) -> None:
-        super().connect()
-        self.sock = DeadlineSocket(self.sock, self)
-
-
-class _Reading:
-    """Mixin for pools: reads responses completely, up to a size limit."""
-
-    def urlopen(self, *arguments: Any, **options: Any) -> Any:
-        options |= {"preload_content": False, "decode_content": False}
-        response = super().urlopen(*arguments, **options)  # type: ignore[misc]
-        try:
-            body = response.read(MAX_RESPONSE_BYTES, decode_content=False)
-        finally:
-            # A connection with unread data cannot be reused.
-            response.close() if response.length_remaining or not response.isclosed() else response.release_conn()
-        # Replace invalid bytes, because influxdb_client decodes the body as UTF-8 without handling errors.
-        is_protobuf = response.headers.get("Content-Type", "").startswith(PROTOBUF)
-        text = body if is_protobuf else body.decode(errors="replace").encode()
-        return urllib3.HTTPResponse(
-            io.BytesIO(text), response.headers, response.status, enforce_content_length=False, decode_content=False
-        )
-
-
-class _Pool(_Reading, urllib3.HTTPConnectionPool):
-    ConnectionCls = _Plain
-
-
-class _TlsPool(_Reading, urllib3.HTTPSConnectionPool):
-    ConnectionCls = _Tls

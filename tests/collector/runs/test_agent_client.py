@@ -11,7 +11,6 @@ import pytest
 from collector.agents.agent_client import AgentClient, AgentStatusError, AgentUnavailableError
 from collector.agents.node_address import parse_address
 from collector.http.access import Access
-from collector.http.deadline_connection import DeadlineConnection
 from tests.waiting import eventually
 
 HOST = "127.0.63.6"
@@ -68,7 +67,6 @@ def test_a_change_is_sent_although_the_agent_has_closed_the_idle_connection(serv
         for number in range(3):
             assert client.post(f"/{number}", {}) == {}
             connection = client._connection
-            assert connection is not None
             eventually(connection.has_unread_input)
     assert server.requests == [b"POST /0", b"POST /1", b"POST /2"]
 
@@ -88,13 +86,14 @@ class SlowToOpen(AgentClient):
         self.attempts = 0
         self._failures = failures
         self._interrupted.wait = lambda timeout=None: False  # type: ignore[method-assign]
+        self._connect = self._connection.connect
+        self._connection.connect = self._try_to_connect  # type: ignore[method-assign]
 
-    def _new_connection(self) -> DeadlineConnection:
+    def _try_to_connect(self) -> None:
         self.attempts += 1
         if self.attempts <= self._failures:
-            # Nothing listens on port 1.
-            return DeadlineConnection(HOST, 1, None)
-        return super()._new_connection()
+            raise ConnectionRefusedError
+        self._connect()
 
 
 def test_a_patient_client_repeats_requests_without_side_effects() -> None:
