@@ -86,7 +86,7 @@ class InfluxDB(SampleSink):
         if self._gzip:
             # Use gzip level 1: the client's default level takes five times as long and saves little.
             body = gzip.compress(body, 1)
-        self._pool.timeout_s, self._pool.response = timeout_s, None
+        self._pool.begin(timeout_s)
         # The client raises this for an unsuccessful response, which the pool keeps.
         with suppress(ApiException):
             self._writer.write(self._bucket, self._org, body)
@@ -110,13 +110,18 @@ class _Pool:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self.timeout_s = 0.0
+        self._timeout_s = 0.0
         self.response: StoreResponse | None = None
+        """The response to the last request."""
+
+    def begin(self, timeout_s: float) -> None:
+        """Set the time for the next request, and forget the last response."""
+        self._timeout_s, self.response = timeout_s, None
 
     def request(self, _: str, url: str, *, body: bytes, headers: Mapping[str, str], **_options: Any) -> SimpleNamespace:
         """Send a POST request and return the response as the client expects it. Raises UnavailableError."""
         parts = urlsplit(url)
-        self.response = response = self._store.post(f"{parts.path}?{parts.query}", body, headers, self.timeout_s)
+        self.response = response = self._store.post(f"{parts.path}?{parts.query}", body, headers, self._timeout_s)
         # The client decodes the data as UTF-8 without handling errors.
         return SimpleNamespace(status=response.status, reason="", headers=response.headers, data=response.body.encode())
 
