@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from collector.http.access import AccessError, load_authorities, load_certificate
-from exporters.api.web_access import MAX_FILE_BYTES, WebConfig
-from exporters.api.web_tls import IF_GIVEN, NO_CERTIFICATE, REQUIRED, Tls
-from exporters.api.web_values import WebConfigError
+from exporters.api.web_access import IF_GIVEN, MAX_FILE_BYTES, NO_CERTIFICATE, REQUIRED, Tls, WebConfig, WebConfigError
 
 RETRY_S = 5.0
 _VERSIONS = {"TLS12": ssl.TLSVersion.TLSv1_2, "TLS13": ssl.TLSVersion.TLSv1_3}

@@ -5,6 +5,7 @@ import json
 from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
+from ipaddress import IPv6Address, IPv6Network
 from typing import Any
 
 from starlette.requests import Request
@@ -13,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from collector.model import sample_json
 from collector.model.sample import Sample
 from exporters.api.agent_api import AgentApi
-from exporters.api.client_addresses import client_of
+from exporters.api.client_addresses import ip_of
 from exporters.api.responses import EVENTS, JSON, accept_quality, error_response, time_parameter
 from exporters.recent_ticks import RecentTick, RecentTicks
 from exporters.series_selector import SeriesSelection, parse
@@ -21,6 +22,8 @@ from exporters.series_selector import SeriesSelection, parse
 HEARTBEAT_S = 15.0
 MAX_LISTENERS, MAX_LISTENERS_PER_CLIENT = 32, 16
 MAX_SELECTORS, MAX_SELECTOR_CHARS = 64, 200
+# Providers usually assign a network of this prefix length to each customer.
+IPV6_PREFIX = 64
 
 
 class Samples:
@@ -110,6 +113,21 @@ class Samples:
             self._encoded = {number: body for number, body in self._encoded.items() if number in kept}
             body = self._encoded[tick.number] = _json(tick.sample)
         return body
+
+
+def client_of(peer: str) -> str:
+    """Return the client that an address stands for: an IPv4 address, an IPv6 /64 network or "loopback".
+
+    A string that is not an IP address is returned unchanged.
+    """
+    address = ip_of(peer)
+    if address is None:
+        return peer
+    if address.is_loopback:
+        return "loopback"
+    if isinstance(address, IPv6Address):
+        return str(IPv6Network((address, IPV6_PREFIX), strict=False))
+    return str(address)
 
 
 async def _send_head(send: Send) -> None:

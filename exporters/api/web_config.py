@@ -10,9 +10,9 @@ from typing import Any
 
 import yaml
 
-from exporters.api.web_access import MAX_FILE_BYTES, WebConfig
+from exporters.api.web_access import MAX_FILE_BYTES, WebConfig, WebConfigError
 from exporters.api.web_tls import tls_of
-from exporters.api.web_values import WebConfigError, check_flag, section, text_at
+from exporters.api.web_values import check_flag, section, text_at
 
 MAX_COST = 16
 _HEADERS: dict[str, tuple[str, ...]] = {

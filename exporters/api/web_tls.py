@@ -1,48 +1,26 @@
 """The TLS section of the web configuration, including client certificates."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from exporters.api.web_values import WebConfigError, check_flag, one_of, section, text_at, texts_at
+from exporters.api.web_access import (
+    CIPHERS,
+    DEFAULT_CIPHERS,
+    IF_GIVEN,
+    NO_CERTIFICATE,
+    REQUIRED,
+    VERSIONS,
+    Tls,
+    WebConfigError,
+)
+from exporters.api.web_values import check_flag, one_of, section, text_at, texts_at
 
-VERSIONS = ("TLS12", "TLS13")
-NO_CERTIFICATE, IF_GIVEN, REQUIRED = "NoClientCert", "VerifyClientCertIfGiven", "RequireAndVerifyClientCert"
 _UNVERIFIED = ("RequestClientCert", "RequireClientCert", "RequireAnyClientCert")
 # Maps Go's names for elliptic curves, which the format uses, to OpenSSL's names.
 CURVES = {"CurveP256": "prime256v1", "CurveP384": "secp384r1", "CurveP521": "secp521r1", "X25519": "X25519"}
-CIPHERS = {
-    "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256": "ECDHE-ECDSA-AES128-GCM-SHA256",
-    "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384": "ECDHE-ECDSA-AES256-GCM-SHA384",
-    "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256": "ECDHE-RSA-AES128-GCM-SHA256",
-    "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384": "ECDHE-RSA-AES256-GCM-SHA384",
-    "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256": "ECDHE-RSA-CHACHA20-POLY1305",
-    "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256": "ECDHE-ECDSA-CHACHA20-POLY1305",
-    "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA": "ECDHE-ECDSA-AES128-SHA",
-    "TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA": "ECDHE-ECDSA-AES256-SHA",
-    "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA": "ECDHE-RSA-AES128-SHA",
-    "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA": "ECDHE-RSA-AES256-SHA",
-}
-# The default for TLS 1.2 excludes CBC suites, because padding attacks on them keep reappearing.
-DEFAULT_CIPHERS = tuple(openssl for name, openssl in CIPHERS.items() if "_CBC_" not in name)
 # As in Go, TLS 1.3 cipher suites cannot be configured; if they are listed with TLS 1.2 suites, they are ignored.
 _CIPHERS_13 = ("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256")
-
-
-@dataclass(frozen=True)
-class Tls:
-    """TLS settings. `ciphers` (for TLS 1.2) and `curve` use OpenSSL's names; "" selects OpenSSL's default curves."""
-
-    cert_file: Path
-    key_file: Path
-    client_auth: str = NO_CERTIFICATE
-    client_ca_file: Path | None = None
-    client_allowed_sans: tuple[str, ...] = ()
-    min_version: str = VERSIONS[0]
-    max_version: str = VERSIONS[-1]
-    ciphers: tuple[str, ...] = DEFAULT_CIPHERS
-    curve: str = ""
 
 
 _TLS = "tls_server_config"

@@ -4,9 +4,7 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-
-class WebConfigError(ValueError):
-    """Raised if the web configuration cannot be used; the message is one line without secrets."""
+from exporters.api.web_access import WebConfigError
 
 
 def section(content: Any, name: str, known: Sequence[str]) -> Mapping[str, Any]:

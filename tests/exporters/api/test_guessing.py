@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Iterator
 import bcrypt
 import pytest
 
-from exporters.api.client_addresses import client_of
 from exporters.api.credentials import REMEMBERED, BusyError, Passwords
+from exporters.api.samples_endpoint import client_of
 
 RIGHT = b"right"
 HASHED = bcrypt.hashpw(RIGHT, bcrypt.gensalt(4)).decode()

@@ -6,10 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exporters.api.web_access import WebConfig
+from exporters.api.web_access import REQUIRED, Tls, WebConfig, WebConfigError
 from exporters.api.web_config import parsed
-from exporters.api.web_tls import REQUIRED, Tls
-from exporters.api.web_values import WebConfigError
 from tests.examples import examples
 
 FILE = Path("/etc/casstat/web.yml")

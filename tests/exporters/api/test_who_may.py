@@ -14,8 +14,7 @@ from exporters.api.client_addresses import is_loopback
 from exporters.api.credentials import Passwords, credentials
 from exporters.api.host_header import Hosts, is_host_name
 from exporters.api.openapi import PATHS
-from exporters.api.web_access import WebConfig
-from exporters.api.web_tls import IF_GIVEN, Tls
+from exporters.api.web_access import IF_GIVEN, Tls, WebConfig
 from exporters.api.write_permission import write_refusal
 from exporters.rate_limited_logger import RateLimitedLogger
 from tests.every import every
