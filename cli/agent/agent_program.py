@@ -36,8 +36,8 @@ from collector.node.sampling.source_reader import Source
 from collector.node.selection import Selection
 from collector.printable import one_line
 from collector.recording.writer import Journal
-from exporters.api.listen_address import ListenError
 from exporters.api.server import check as check_server
+from exporters.api.sockets import ListenError
 from exporters.api.web_access import WebConfigError
 from exporters.rate_limited_logger import RateLimitedLogger
 

@@ -57,7 +57,7 @@ HELP = {
 
 
 def _host_names(_context: click.Context, _parameter: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
-    from exporters.api.host_header import is_host_name
+    from exporters.api.auth import is_host_name
 
     for name in names:
         if not is_host_name(name):

@@ -13,7 +13,7 @@ from cli.parameters.jolokia_options import TRUSTED_USER, JolokiaSettings
 from cli.setup.attach.attach_steps import Agent, Task
 from cli.setup.attach.target_process import chosen
 from collector.secrets import SecretError, read_password
-from exporters.api.listen_address import ListenError, parse_address
+from exporters.api.sockets import ListenError, parse_address
 
 GROUP = "watch"
 

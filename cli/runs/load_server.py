@@ -12,9 +12,9 @@ from collector.load_results.client_format import FormatChoice
 from collector.load_results.live.growing_results import GrowingResults
 from collector.load_results.redacted_result import redacted_errors
 from collector.redaction.redactor import Redactor
-from exporters.api.listen_address import ListenError, with_default_host
-from exporters.api.load_app import load_app
+from exporters.api.app import load_app
 from exporters.api.server import Server
+from exporters.api.sockets import ListenError, with_default_host
 from exporters.metrics_page.load_series import LoadSeries
 
 INTERVAL_S = 1.0

@@ -27,9 +27,9 @@ from collector.model.clock import ticks
 from collector.model.snapshot import Tick
 from collector.printable import count_text
 from collector.simulation.simulated_cluster import header_of, simulated_cluster
-from exporters.api.listen_address import ListenError, with_default_host
-from exporters.api.pages_app import TARGETS, pages_app
+from exporters.api.app import TARGETS, pages_app
 from exporters.api.server import Server
+from exporters.api.sockets import ListenError, with_default_host
 from exporters.rate_limited_logger import RateLimitedLogger
 from exporters.sinks.parts.sink_url import sink_of
 

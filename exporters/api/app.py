@@ -3,6 +3,7 @@
 `auth` controls access, and `request_limits` bounds the size of requests.
 """
 
+import gzip
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from html import escape
@@ -17,10 +18,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from exporters.api import journal_endpoint, runs_endpoint
 from exporters.api.agent_api import AgentApi
-from exporters.api.metrics_endpoint import Turns, exposition
+from exporters.api.metrics_endpoint import Page, Turns, exposition
 from exporters.api.openapi import PATHS, description
 from exporters.api.responses import error_response, json_response, no_store
 from exporters.api.samples_endpoint import Samples
+from exporters.metrics_page.load_series import LoadSeries
+from exporters.metrics_page.page import LEVEL
 
 Handler = Callable[[Request], Awaitable[ASGIApp]]
 
@@ -130,3 +133,45 @@ async def _http_error(_: Request, error: Exception) -> Response:
 
 async def _internal_error(_: Request, __: Exception) -> Response:
     return error_response(500, "internal error (hint: see the agent's log)")
+
+
+TARGETS = "/targets"
+
+
+def pages_app(pages: Mapping[str, Page]) -> Starlette:
+    """Return the application that serves each page at `/metrics/NODE`, by the node's name."""
+
+    def page(request: Request) -> Response:
+        name = request.path_params["node"]
+        if name not in pages:
+            raise HTTPException(404)
+        return exposition(pages[name], request)
+
+    return application(
+        {TARGETS: plain(lambda request: json_response(_targets(request, pages))), "/metrics/{node}": plain(page)}
+    )
+
+
+def _targets(request: Request, names: Mapping[str, object]) -> list[dict[str, object]]:
+    """Return the targets in the format of `http_sd_configs`; their address is the one that the client has used."""
+    address = request.url.netloc
+    return [
+        {"targets": [address], "labels": {"__metrics_path__": f"/metrics/{name}", "instance": name}} for name in names
+    ]
+
+
+class _Page:
+    """The exposition of `series`, compressed on request."""
+
+    def __init__(self, series: LoadSeries) -> None:
+        self._series = series
+
+    def metrics(self, *, openmetrics: bool, compressed: bool) -> bytes:
+        page = self._series.metrics(openmetrics=openmetrics)
+        return gzip.compress(page, LEVEL) if compressed else page
+
+
+def load_app(series: LoadSeries) -> Starlette:
+    """Return the application that serves `series`."""
+    page = _Page(series)
+    return application({"/metrics": plain(lambda request: exposition(page, request))})

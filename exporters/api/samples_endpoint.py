@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from collector.model import sample_json
 from collector.model.sample import Sample
 from exporters.api.agent_api import AgentApi
-from exporters.api.client_addresses import ip_of
+from exporters.api.auth import ip_of
 from exporters.api.responses import EVENTS, JSON, accept_quality, error_response, time_parameter
 from exporters.recent_ticks import RecentTick, RecentTicks
 from exporters.series_selector import SeriesSelection, parse

@@ -17,8 +17,8 @@ import psutil
 import pytest
 
 from collector.model.sample_json import decoded
-from exporters.api import connections
-from exporters.api.connections import IDLE_S
+from exporters.api import sockets
+from exporters.api.sockets import IDLE_S
 from tests.exporters.api.scripted_agent import FILES
 from tests.faults.api import HOST, Api, read_all, read_until, running, status
 from tests.faults.program import within
@@ -61,7 +61,7 @@ def test_thousands_of_silent_connections_do_not_block_others(api: Api) -> None:
 
 
 def test_a_head_sent_byte_by_byte_is_cut_off_in_time(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "HEAD_S", HEAD_S)
+    monkeypatch.setattr(sockets, "HEAD_S", HEAD_S)
     begun_s = time.monotonic()
     with api.connect() as slow, api.connect() as silent:
         slow.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nA: ")
@@ -82,7 +82,7 @@ def test_a_head_sent_byte_by_byte_is_cut_off_in_time(api: Api, monkeypatch: pyte
 
 
 def test_a_missing_body_is_cut_off_in_time(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "BODY_S", HEAD_S)
+    monkeypatch.setattr(sockets, "BODY_S", HEAD_S)
     head = f"POST /api/v1/runs HTTP/1.1\r\nHost: {HOST}\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n"
     with within(HEAD_S):
         assert api.ask(head.encode()) == b""
@@ -300,7 +300,7 @@ def test_an_event_stream_resumes_after_the_last_event(api: Api) -> None:
 
 
 def test_a_slow_event_stream_is_closed(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("exporters.api.connections.STALLED_S", 1.0)
+    monkeypatch.setattr("exporters.api.sockets.STALLED_S", 1.0)
     others = len(api.agent.recent._listeners)
     with api.connect() as stream:
         stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)

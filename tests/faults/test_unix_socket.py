@@ -15,8 +15,8 @@ from collector.agents.node_address import NodeAddress, Tunnel
 from collector.http.access import Access
 from collector.live.live_cluster import Plan
 from exporters.api.app import build
-from exporters.api.listen_address import MAX_UNIX_BYTES, ListenError
 from exporters.api.server import Server, check
+from exporters.api.sockets import MAX_UNIX_BYTES, ListenError
 from exporters.live.live_frames import LiveFrames, Wanted
 from tests.exporters.api.scripted_agent import Scripted, journal
 from tests.faults.fake_jolokia import FakeJolokia

@@ -7,8 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from exporters.api.connections import BODY_S, HEAD_S, IDLE_S, STALLED_S, ClientConnection, Connections
-from exporters.api.listen_address import ListenError, bind, check_address, parse_address
+from exporters.api.sockets import (
+    BODY_S,
+    HEAD_S,
+    IDLE_S,
+    STALLED_S,
+    ClientConnection,
+    Connections,
+    ListenError,
+    bind,
+    check_address,
+    parse_address,
+)
 
 
 def expires_at(connection: ClientConnection) -> float:

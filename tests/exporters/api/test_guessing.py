@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator
 import bcrypt
 import pytest
 
-from exporters.api.credentials import REMEMBERED, BusyError, Passwords
+from exporters.api.auth import REMEMBERED, BusyError, Passwords
 from exporters.api.samples_endpoint import client_of
 
 RIGHT = b"right"

@@ -2,7 +2,7 @@
 
 import gzip
 
-from exporters.api.pages_app import pages_app
+from exporters.api.app import pages_app
 from tests.exporters.api.asking import ask
 
 

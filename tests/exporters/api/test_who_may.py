@@ -9,13 +9,9 @@ from typing import Any, TypeVar
 import bcrypt
 import pytest
 
-from exporters.api.auth import Guard
-from exporters.api.client_addresses import is_loopback
-from exporters.api.credentials import Passwords, credentials
-from exporters.api.host_header import Hosts, is_host_name
+from exporters.api.auth import Guard, Hosts, Passwords, credentials, is_host_name, is_loopback, write_refusal
 from exporters.api.openapi import PATHS
 from exporters.api.web_access import IF_GIVEN, Tls, WebConfig
-from exporters.api.write_permission import write_refusal
 from exporters.rate_limited_logger import RateLimitedLogger
 from tests.every import every
 from tests.exporters.api.asking import ask
