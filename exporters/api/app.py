@@ -1,6 +1,7 @@
 """The API as an ASGI application: its paths and their handlers.
 
-`auth` controls access, and `request_limits` bounds the size of requests.
+`auth` controls access, and `server` bounds the size of requests. `pages_app` serves the pages of several nodes, and
+`load_app` those of load generators.
 """
 
 import gzip
@@ -8,6 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from html import escape
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -22,8 +24,13 @@ from exporters.api.metrics_endpoint import Page, Turns, exposition
 from exporters.api.openapi import PATHS, description
 from exporters.api.responses import error_response, json_response, no_store
 from exporters.api.samples_endpoint import Samples
-from exporters.metrics_page.load_series import LoadSeries
 from exporters.metrics_page.page import LEVEL
+
+if TYPE_CHECKING:
+    from exporters.metrics_page.load_series import LoadSeries
+
+TARGETS = "/targets"
+"""The path of the list of nodes for Prometheus' HTTP discovery."""
 
 Handler = Callable[[Request], Awaitable[ASGIApp]]
 
@@ -36,7 +43,6 @@ class Endpoint:
         self.allowed = sorted({*methods, *(["HEAD"] if "GET" in methods else [])})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the response to a request."""
         method = scope["method"]
         handler = self.methods.get("GET" if method == "HEAD" else method)
         response: ASGIApp
@@ -54,10 +60,10 @@ class Endpoint:
 
 def build(agent: AgentApi, clock: Callable[[], float] = time.time) -> Starlette:
     """Return the application that serves an agent; `clock` returns the wall clock's time."""
-    return application(endpoints(agent, clock))
+    return _application(endpoints(agent, clock))
 
 
-def application(endpoints: Mapping[str, Endpoint]) -> Starlette:
+def _application(endpoints: Mapping[str, Endpoint]) -> Starlette:
     """Return the application that serves these endpoints by path."""
     app = Starlette(
         routes=[Route(path, endpoint) for path, endpoint in endpoints.items()],
@@ -67,7 +73,7 @@ def application(endpoints: Mapping[str, Endpoint]) -> Starlette:
     return app
 
 
-def plain(make: Callable[[Request], ASGIApp]) -> Endpoint:
+def _plain(make: Callable[[Request], ASGIApp]) -> Endpoint:
     """Return an endpoint that answers GET with what `make` returns."""
 
     async def handler(request: Request) -> ASGIApp:
@@ -83,18 +89,18 @@ def endpoints(agent: AgentApi, clock: Callable[[], float]) -> dict[str, Endpoint
     openapi = description(version("casstat"))
 
     return {
-        "/": plain(lambda _: no_store(_page(), media_type="text/html")),
+        "/": _plain(lambda _: no_store(_page(), media_type="text/html")),
         "/metrics": Endpoint(GET=lambda request: _metrics(agent, turns, request)),
-        "/-/healthy": plain(lambda _: _state(agent.unhealthy(), "healthy")),
-        "/-/ready": plain(lambda _: _state(agent.unready(), "ready")),
-        "/api/v1/openapi.json": plain(lambda _: json_response(openapi)),
-        "/api/v1/node": plain(lambda _: json_response(agent.node())),
-        "/api/v1/time": plain(
+        "/-/healthy": _plain(lambda _: _state(agent.unhealthy(), "healthy")),
+        "/-/ready": _plain(lambda _: _state(agent.unready(), "ready")),
+        "/api/v1/openapi.json": _plain(lambda _: json_response(openapi)),
+        "/api/v1/node": _plain(lambda _: json_response(agent.node())),
+        "/api/v1/time": _plain(
             lambda request: json_response(
                 {"received_s": request.scope.get("casstat.received_s", clock()), "sent_s": clock()}
             )
         ),
-        "/api/v1/samples": plain(samples.respond),
+        "/api/v1/samples": _plain(samples.respond),
         "/api/v1/journal": Endpoint(GET=lambda request: journal_endpoint.list_files(agent, request)),
         "/api/v1/journal/{name}": Endpoint(GET=lambda request: journal_endpoint.download(agent, request)),
         "/api/v1/runs": Endpoint(
@@ -126,18 +132,6 @@ def _page() -> bytes:
     return f"<!doctype html><title>casstat agent</title><h1>casstat agent</h1><ul>{''.join(links)}</ul>".encode()
 
 
-async def _http_error(_: Request, error: Exception) -> Response:
-    status = error.status_code if isinstance(error, HTTPException) else 500
-    return error_response(status, "no such path" if status == 404 else "request failed")
-
-
-async def _internal_error(_: Request, __: Exception) -> Response:
-    return error_response(500, "internal error (hint: see the agent's log)")
-
-
-TARGETS = "/targets"
-
-
 def pages_app(pages: Mapping[str, Page]) -> Starlette:
     """Return the application that serves each page at `/metrics/NODE`, by the node's name."""
 
@@ -147,8 +141,8 @@ def pages_app(pages: Mapping[str, Page]) -> Starlette:
             raise HTTPException(404)
         return exposition(pages[name], request)
 
-    return application(
-        {TARGETS: plain(lambda request: json_response(_targets(request, pages))), "/metrics/{node}": plain(page)}
+    return _application(
+        {TARGETS: _plain(lambda request: json_response(_targets(request, pages))), "/metrics/{node}": _plain(page)}
     )
 
 
@@ -160,10 +154,10 @@ def _targets(request: Request, names: Mapping[str, object]) -> list[dict[str, ob
     ]
 
 
-class _Page:
+class _LoadPage:
     """The exposition of `series`, compressed on request."""
 
-    def __init__(self, series: LoadSeries) -> None:
+    def __init__(self, series: "LoadSeries") -> None:
         self._series = series
 
     def metrics(self, *, openmetrics: bool, compressed: bool) -> bytes:
@@ -171,7 +165,16 @@ class _Page:
         return gzip.compress(page, LEVEL) if compressed else page
 
 
-def load_app(series: LoadSeries) -> Starlette:
-    """Return the application that serves `series`."""
-    page = _Page(series)
-    return application({"/metrics": plain(lambda request: exposition(page, request))})
+def load_app(series: "LoadSeries") -> Starlette:
+    """Return the application that serves the series of load generators while `casstat record` runs."""
+    page = _LoadPage(series)
+    return _application({"/metrics": _plain(lambda request: exposition(page, request))})
+
+
+async def _http_error(_: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    return error_response(status, "no such path" if status == 404 else "request failed")
+
+
+async def _internal_error(_: Request, __: Exception) -> Response:
+    return error_response(500, "internal error (hint: see the agent's log)")

@@ -1,4 +1,11 @@
-"""Access control: rate limit, Host header, password and permission, checked for every request."""
+"""Access control for every request: rate limit, Host header, password and permission.
+
+A web page can make its own name resolve to the agent's address and then read the responses (DNS rebinding). The browser
+sends the page's name in the Host header, so an agent without credentials must not accept every name. A page cannot use
+someone else's IP address as its name, so IP addresses are always accepted.
+
+Passwords are checked against bcrypt hashes, which is slow by design and therefore happens in a low-priority thread.
+"""
 
 import asyncio
 import base64
@@ -23,31 +30,21 @@ from exporters.api.responses import error_response
 from exporters.api.web_access import WebConfig
 from exporters.rate_limited_logger import RateLimitedLogger
 
-
-def ip_of(host: str) -> IPv4Address | IPv6Address | None:
-    """Parse an IP address, and convert an IPv4-mapped IPv6 address to IPv4; return None for any other string."""
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return None
-    return getattr(address, "ipv4_mapped", None) or address
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether `host` is a loopback address; False for any name, even localhost."""
-    address = ip_of(host)
-    return address is not None and address.is_loopback
-
-
+READS = ("GET", "HEAD", "OPTIONS", "TRACE")
+# The cached results of password checks, and the checks that wait.
+REMEMBERED, MAX_WAITING = 256, 32
+NICENESS = 10
+# bcrypt ignores any bytes beyond this limit, and newer versions of the library reject longer passwords.
+MAX_BYTES = 72
+_SALT_AND_HASH = "." * 53
 _NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
 _HEADER = re.compile(r"(?:\[(?P<six>[0-9a-f:.]+)\]|(?P<name>[^:\[\]]+))(?::\d{0,5})?")
 # Browsers send at least one of these headers, and a page cannot suppress all of them.
 _BROWSER = (b"origin", b"referer", b"sec-fetch-site", b"sec-fetch-mode", b"accept-language")
-
-
-def is_host_name(text: str) -> bool:
-    """Return whether `text` is a syntactically valid host name."""
-    return len(text) <= 253 and _NAME.fullmatch(_plain(text)) is not None
+# The paths with the agent's data begin with this, except for two that reveal nothing about the node.
+_API = "/api/"
+_PUBLIC = ("/api/v1/openapi.json", "/api/v1/time")
+_FORWARDED = (b"forwarded", b"x-forwarded-for", b"via")
 
 
 class Hosts:
@@ -82,18 +79,17 @@ class Hosts:
         return f"unknown name {header[:100]!r} in the Host header (hint: use an IP address or set allow_host)"
 
 
+def is_host_name(text: str) -> bool:
+    """Return whether `text` is a syntactically valid host name."""
+    return len(text) <= 253 and _NAME.fullmatch(_plain(text)) is not None
+
+
 def _plain(name: str) -> str:
     return name.lower().removesuffix(".")
 
 
 def _is_browser(headers: Mapping[bytes, bytes]) -> bool:
     return headers.get(b"user-agent", b"").startswith(b"Mozilla/") or any(name in headers for name in _BROWSER)
-
-
-# The paths with the agent's data begin with this, except for two that reveal nothing about the node.
-_API = "/api/"
-_PUBLIC = ("/api/v1/openapi.json", "/api/v1/time")
-_FORWARDED = (b"forwarded", b"x-forwarded-for", b"via")
 
 
 def write_refusal(
@@ -141,12 +137,19 @@ def _is_on_this_machine(peer: str, headers: Mapping[bytes, bytes]) -> bool:
     return is_loopback(peer) and not any(name in headers for name in _FORWARDED)
 
 
-REMEMBERED = 256
-MAX_WAITING = 32
-NICENESS = 10
-# bcrypt ignores any bytes beyond this limit, and newer versions of the library reject longer passwords.
-MAX_BYTES = 72
-_SALT_AND_HASH = "." * 53
+def is_loopback(host: str) -> bool:
+    """Return whether `host` is a loopback address; False for any name, even localhost."""
+    address = ip_of(host)
+    return address is not None and address.is_loopback
+
+
+def ip_of(host: str) -> IPv4Address | IPv6Address | None:
+    """Parse an IP address, and convert an IPv4-mapped IPv6 address to IPv4; return None for any other string."""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return None
+    return getattr(address, "ipv4_mapped", None) or address
 
 
 class BusyError(Exception):
@@ -167,8 +170,7 @@ def credentials(header: bytes) -> tuple[str, bytes] | None:
 class Passwords:
     """Checks one password at a time in a low-priority thread, and caches the results.
 
-    At most MAX_WAITING checks wait. A client whose password is in the cache is served without a check, whatever others
-    guess.
+    At most MAX_WAITING checks wait. A client whose password is in the cache is served at once, whatever others guess.
     """
 
     def __init__(self) -> None:
@@ -196,7 +198,6 @@ class Passwords:
         return is_right and name in users
 
     def close(self) -> None:
-        """Stop checking passwords."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def _checked(self, key: bytes, password: bytes, hashed: str) -> bool:
@@ -243,9 +244,6 @@ def _give_way() -> None:
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
 
 
-READS = ("GET", "HEAD", "OPTIONS", "TRACE")
-
-
 class Guard:
     """Passes a request to the application if the current configuration allows it."""
 
@@ -274,7 +272,6 @@ class Guard:
         self._tokens, self._counted_s = 0.0, -1e9
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on or refuse it."""
         if scope["type"] != "http":
             return
         config = self._config()

@@ -1,11 +1,13 @@
-"""The HTTP server: it runs in a separate thread and stops within about a second."""
+"""The HTTP server: it runs in a separate thread, bounds connections and requests, and stops within about a second.
+
+All private names of uvicorn that casstat overrides or uses are in this module.
+"""
 
 import asyncio
 import contextlib
 import json
 import logging
 import socket
-import ssl
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -33,7 +35,7 @@ from exporters.api.sockets import (
     parse_address,
     unix_path,
 )
-from exporters.api.web_access import WebConfigReloader, certificate_names
+from exporters.api.web_access import WebConfigReloader, certificate_names, handshake_failure
 from exporters.rate_limited_logger import RateLimitedLogger
 
 HEAD_BYTES, BODY_BYTES = 16 << 10, 64 << 10
@@ -42,175 +44,7 @@ MESSAGE_BYTES = 8 * BODY_BYTES
 MAX_PIPELINED = 64
 # A UNIX socket's clients are programs on this machine, like those of the loopback interface.
 UNIX_CLIENT = ("127.0.0.1", 0)
-
-
-class _BoundError(Exception):
-    """Raised in a parser callback to reject a request; httptools turns it into an HttpParserError."""
-
-
-class BoundedProtocol(HttpToolsProtocol):
-    """Rejects request heads and bodies that are too large, and keeps its `ClientConnection` up to date."""
-
-    def __init__(
-        self,
-        config: Config,
-        state: ServerState,
-        loop: asyncio.AbstractEventLoop,
-        connection: ClientConnection,
-        log: logging.Logger,
-        is_admitted: Callable[[asyncio.Transport], bool],
-        closed: Callable[[ClientConnection], None],
-    ) -> None:
-        """Create a protocol that keeps `connection` up to date, and calls `closed` when the connection ends."""
-        super().__init__(config, state, {}, loop)
-        self.logger, self.access_log = log, False
-        self._connection = connection
-        self._is_admitted = is_admitted
-        self._closed = closed
-        self._refused = (400, "malformed HTTP request")
-        self._in_head, self._ended = True, False
-        self._head = self._body = self._received = 0
-        self._certified = False
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start the connection, or abort it if the client is not admitted."""
-        super().connection_made(transport)
-        if transport.get_extra_info("socket").family == socket.AF_UNIX:
-            self.client = UNIX_CLIENT
-        self._connection.abort = transport.abort
-        self._certified = bool(transport.get_extra_info("peercert"))
-        if not self._is_admitted(transport):
-            transport.abort()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Report that the connection has ended."""
-        self._closed(self._connection)
-        self._unset_keepalive_if_required()
-        super().connection_lost(exc)
-
-    def data_received(self, data: bytes) -> None:
-        """Parse the received bytes, and refuse a request that is malformed or too large."""
-        if self.transport.is_closing():
-            return
-        self._unset_keepalive_if_required()
-        self._connection.request_begins(self.loop.time())
-        self._ended = False
-        try:
-            self.parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            # Upgrades to other protocols are not supported, and the bytes that follow must not be parsed as a request.
-            self.cycle.keep_alive = False
-            self.flow.pause_reading()
-        except httptools.HttpParserError:
-            self.refuse()
-        else:
-            self._bound(len(data))
-
-    def _bound(self, received_bytes: int) -> None:
-        """Limit the bytes that the parser buffers for an incomplete message."""
-        self._received = 0 if self._ended else self._received + received_bytes
-        if self._in_head and self._received > HEAD_BYTES:
-            self._refused = 431, f"the request head is larger than {HEAD_BYTES} bytes"
-            self.refuse()
-        elif self._received > MESSAGE_BYTES:
-            self._refused = 413, f"the body is larger than {BODY_BYTES} bytes"
-            self.refuse()
-
-    def refuse(self) -> None:
-        """Send an error and close the connection, or abort it if another response is in progress."""
-        if not getattr(self.cycle, "response_complete", True):
-            self.transport.abort()
-            return
-        status, reason = self._refused
-        body = json.dumps({"error": reason}).encode()
-        head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: application/json\r\n"
-        self.transport.write(f"{head}content-length: {len(body)}\r\nconnection: close\r\n\r\n".encode() + body)
-        self.transport.close()
-
-    def on_message_begin(self) -> None:
-        """Reset the counters for a new request, and record its time and whether the client has a certificate."""
-        super().on_message_begin()
-        self._head = self._body = 0
-        scope: dict[str, object] = self.scope  # type: ignore[assignment]
-        scope["casstat.received_s"] = time.time()
-        scope["casstat.certified"] = self._certified
-
-    def on_url(self, url: bytes) -> None:
-        """Count the bytes of the request target, which may arrive in parts."""
-        self._count_head(len(url))
-        super().on_url(url)
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """Count the bytes of a header."""
-        self._count_head(len(name) + len(value) + 4)
-        super().on_header(name, value)
-
-    def on_headers_complete(self) -> None:
-        """Reject oversized bodies, too many pipelined requests, and a missing (in HTTP/1.1) or repeated Host header."""
-        self._in_head = False
-        self._connection.head_complete(self.loop.time())
-        if len(self.pipeline) >= MAX_PIPELINED:
-            raise _BoundError
-        for name, value in self.headers:
-            if name == b"content-length" and (len(value) > 9 or int(value) > BODY_BYTES):
-                self._too_large()
-        hosts = sum(name == b"host" for name, _ in self.headers)
-        if hosts > 1 or (not hosts and self.parser.get_http_version() == "1.1"):
-            self._refused = 400, "the Host header is missing or repeated"
-            raise _BoundError
-        super().on_headers_complete()
-
-    def on_body(self, body: bytes) -> None:
-        """Count the bytes of a part of the body."""
-        self._body += len(body)
-        if self._body > BODY_BYTES:
-            self._too_large()
-        super().on_body(body)
-
-    def on_message_complete(self) -> None:
-        """Record that a request is complete."""
-        self._in_head = self._ended = True
-        if self.cycle.response_complete:
-            # The response was completed before the request, for example because of an error.
-            self._connection.idle(self.loop.time())
-        else:
-            self._connection.request_complete()
-        super().on_message_complete()
-
-    def on_response_complete(self) -> None:
-        """Record that a response is complete."""
-        super().on_response_complete()
-        if self.cycle.response_complete:
-            self._connection.idle(self.loop.time())
-
-    def pause_writing(self) -> None:
-        """Stop writing and start the timeout, because the client is not reading."""
-        super().pause_writing()
-        self._connection.write_stalled(self.loop.time())
-
-    def resume_writing(self) -> None:
-        """Resume writing and cancel the timeout, because the client is reading again."""
-        super().resume_writing()
-        self._connection.write_resumed()
-
-    def _count_head(self, size: int) -> None:
-        self._head += size
-        if self._head > HEAD_BYTES:
-            self._refused = 431, f"the request head is larger than {HEAD_BYTES} bytes"
-            raise _BoundError
-
-    def _too_large(self) -> None:
-        self._refused = 413, f"the body is larger than {BODY_BYTES} bytes"
-        raise _BoundError
-
-
-SWEEP_S = 1.0
-GRACE_S = 0.2
-STOP_S = 1.0
-_TLS_ERRORS = {
-    "PEER_DID_NOT_RETURN_A_CERTIFICATE": "the client sent no certificate",
-    "HTTP_REQUEST": "the client speaks plain HTTP (hint: use https://)",
-}
+SWEEP_S, GRACE_S, STOP_S = 1.0, 0.2, 1.0
 
 Log = Callable[[str], None]
 
@@ -282,7 +116,7 @@ class _Serving(uvicorn.Server):
             uvicorn.Config(
                 app,
                 loop="asyncio",
-                http=BoundedProtocol,
+                http=_BoundedProtocol,
                 ws="none",
                 lifespan="off",
                 interface="asgi3",
@@ -312,7 +146,6 @@ class _Serving(uvicorn.Server):
                 self._loop.call_soon_threadsafe(self._stopping.set)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start accepting connections."""
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(self._log_loop_error)
         self._loop = loop
@@ -390,8 +223,8 @@ class _Serving(uvicorn.Server):
     ) -> None:
         """Complete the TLS handshake if TLS is enabled, and hand the connection to its protocol."""
 
-        def protocol() -> BoundedProtocol:
-            return BoundedProtocol(
+        def protocol() -> _BoundedProtocol:
+            return _BoundedProtocol(
                 self.config,
                 self.server_state,
                 loop,
@@ -415,7 +248,7 @@ class _Serving(uvicorn.Server):
             self._connections.remove(connection)
         except OSError as error:
             self._connections.remove(connection)
-            self._log(f"{peer}: TLS handshake failed: {_reason(error)}", kind="tls")
+            self._log(f"{peer}: TLS handshake failed: {handshake_failure(error)}", kind="tls")
 
     def _is_admitted(self, transport: asyncio.Transport) -> bool:
         """Return whether the client may connect; if names are configured, its certificate must contain one of them."""
@@ -433,16 +266,6 @@ class _Serving(uvicorn.Server):
         error = context.get("exception")
         text = f"{context.get('message')}: {type(error).__name__}: {error}" if error else str(context.get("message"))
         self._log(" ".join(text.split())[:300], kind="loop")
-
-
-def _reason(error: OSError) -> str:
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return f"client certificate: {error.verify_message}"
-    if isinstance(error, ssl.SSLError) and error.reason:
-        return _TLS_ERRORS.get(error.reason, error.reason.replace("_", " ").lower())
-    if isinstance(error, ConnectionAbortedError):
-        return f"not completed within {HEAD_S:.0f} s"
-    return error.strerror or "the client closed the connection"
 
 
 class _OneLineHandler(logging.Handler):
@@ -466,3 +289,153 @@ class _OneLineHandler(logging.Handler):
         where = f" ({Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno})" if trace else ""
         text = " ".join(str(error).split())[:200]
         self._log(f"request failed: {type(error).__name__}: {text}{where}", kind="fault")
+
+
+class _BoundError(Exception):
+    """Raised in a parser callback to reject a request; httptools turns it into an HttpParserError."""
+
+
+class _BoundedProtocol(HttpToolsProtocol):
+    """Rejects request heads and bodies that are too large, and keeps its `ClientConnection` up to date."""
+
+    def __init__(
+        self,
+        config: Config,
+        state: ServerState,
+        loop: asyncio.AbstractEventLoop,
+        connection: ClientConnection,
+        log: logging.Logger,
+        is_admitted: Callable[[asyncio.Transport], bool],
+        closed: Callable[[ClientConnection], None],
+    ) -> None:
+        """Create a protocol that keeps `connection` up to date, and calls `closed` when the connection ends."""
+        super().__init__(config, state, {}, loop)
+        self.logger, self.access_log = log, False
+        self._connection = connection
+        self._is_admitted = is_admitted
+        self._closed = closed
+        self._refused = (400, "malformed HTTP request")
+        self._in_head, self._ended = True, False
+        self._head = self._body = self._received = 0
+        self._certified = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if transport.get_extra_info("socket").family == socket.AF_UNIX:
+            self.client = UNIX_CLIENT
+        self._connection.abort = transport.abort
+        self._certified = bool(transport.get_extra_info("peercert"))
+        if not self._is_admitted(transport):
+            transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._closed(self._connection)
+        self._unset_keepalive_if_required()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self.transport.is_closing():
+            return
+        self._unset_keepalive_if_required()
+        self._connection.request_begins(self.loop.time())
+        self._ended = False
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            # Upgrades to other protocols are not supported, and the bytes that follow must not be parsed as a request.
+            self.cycle.keep_alive = False
+            self.flow.pause_reading()
+        except httptools.HttpParserError:
+            self._refuse()
+        else:
+            self._bound(len(data))
+
+    def _bound(self, received_bytes: int) -> None:
+        """Limit the bytes that the parser buffers for an incomplete message."""
+        self._received = 0 if self._ended else self._received + received_bytes
+        if self._in_head and self._received > HEAD_BYTES:
+            self._refused = 431, f"the request head is larger than {HEAD_BYTES} bytes"
+            self._refuse()
+        elif self._received > MESSAGE_BYTES:
+            self._refused = 413, f"the body is larger than {BODY_BYTES} bytes"
+            self._refuse()
+
+    def _refuse(self) -> None:
+        """Send an error and close the connection, or abort it if another response is in progress."""
+        if not getattr(self.cycle, "response_complete", True):
+            self.transport.abort()
+            return
+        status, reason = self._refused
+        body = json.dumps({"error": reason}).encode()
+        head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: application/json\r\n"
+        self.transport.write(f"{head}content-length: {len(body)}\r\nconnection: close\r\n\r\n".encode() + body)
+        self.transport.close()
+
+    def on_message_begin(self) -> None:
+        """Reset the counters for a new request, and record its time and whether the client has a certificate."""
+        super().on_message_begin()
+        self._head = self._body = 0
+        scope: dict[str, object] = self.scope  # type: ignore[assignment]
+        scope["casstat.received_s"] = time.time()
+        scope["casstat.certified"] = self._certified
+
+    def on_url(self, url: bytes) -> None:
+        self._count_head(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._count_head(len(name) + len(value) + 4)
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """Reject oversized bodies, too many pipelined requests, and a missing (in HTTP/1.1) or repeated Host header."""
+        self._in_head = False
+        self._connection.head_complete(self.loop.time())
+        if len(self.pipeline) >= MAX_PIPELINED:
+            raise _BoundError
+        for name, value in self.headers:
+            if name == b"content-length" and (len(value) > 9 or int(value) > BODY_BYTES):
+                self._too_large()
+        hosts = sum(name == b"host" for name, _ in self.headers)
+        if hosts > 1 or (not hosts and self.parser.get_http_version() == "1.1"):
+            self._refused = 400, "the Host header is missing or repeated"
+            raise _BoundError
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._body += len(body)
+        if self._body > BODY_BYTES:
+            self._too_large()
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._in_head = self._ended = True
+        if self.cycle.response_complete:
+            # The response was completed before the request, for example because of an error.
+            self._connection.idle(self.loop.time())
+        else:
+            self._connection.request_complete()
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.cycle.response_complete:
+            self._connection.idle(self.loop.time())
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._connection.write_stalled(self.loop.time())
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._connection.write_resumed()
+
+    def _count_head(self, size: int) -> None:
+        self._head += size
+        if self._head > HEAD_BYTES:
+            self._refused = 431, f"the request head is larger than {HEAD_BYTES} bytes"
+            raise _BoundError
+
+    def _too_large(self) -> None:
+        self._refused = 413, f"the body is larger than {BODY_BYTES} bytes"
+        raise _BoundError

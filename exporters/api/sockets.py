@@ -1,4 +1,7 @@
-"""The API's listen address, HOST:PORT or unix:PATH: parsing and binding."""
+"""The API's sockets: the address it listens on, HOST:PORT or unix:PATH, and the open connections.
+
+The number of connections is bounded, and each has a deadline that depends on its state.
+"""
 
 import errno
 import re
@@ -9,6 +12,9 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+MAX_CONNECTIONS = 512
+HEAD_S, BODY_S, IDLE_S, STALLED_S = 10.0, 10.0, 75.0, 30.0
+"""Time limits for a request head (including the handshake), a body, an idle connection, and a stalled client."""
 BACKLOG = 1024
 UNIX_PREFIX = "unix:"
 # Only the agent's user and root can connect to a UNIX socket.
@@ -153,11 +159,6 @@ def _tcp_socket(family: socket.AddressFamily, address: Any) -> socket.socket:
     return bound
 
 
-MAX_CONNECTIONS = 512
-HEAD_S, BODY_S, IDLE_S, STALLED_S = 10.0, 10.0, 75.0, 30.0
-"""Time limits for a request head (including the handshake), a body, an idle connection, and a stalled client."""
-
-
 class ClientConnection:
     """An open connection. It counts towards the limit from the moment it is accepted."""
 
@@ -221,7 +222,6 @@ class Connections:
         return True
 
     def remove(self, connection: ClientConnection) -> None:
-        """Remove a connection that has been closed."""
         self._all.pop(connection, None)
 
     def evict_one(self) -> bool:

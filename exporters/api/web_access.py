@@ -1,4 +1,7 @@
-"""The web configuration as data: TLS, users, headers and rate limit. Without a file, anyone can read the API."""
+"""The web configuration: TLS, users, headers and rate limit; reloaded when a file changes.
+
+Without a file, anyone can read the API.
+"""
 
 import ssl
 import time
@@ -8,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from collector.http.access import AccessError, load_authorities, load_certificate
+from exporters.api.sockets import HEAD_S
 
 VERSIONS = ("TLS12", "TLS13")
 NO_CERTIFICATE, IF_GIVEN, REQUIRED = "NoClientCert", "VerifyClientCertIfGiven", "RequireAndVerifyClientCert"
@@ -28,6 +32,16 @@ CIPHERS = {
 DEFAULT_CIPHERS = tuple(openssl for name, openssl in CIPHERS.items() if "_CBC_" not in name)
 MAX_FILE_BYTES = 1 << 20
 """The size limit of a configuration file."""
+RETRY_S = 5.0
+_VERSIONS = {"TLS12": ssl.TLSVersion.TLSv1_2, "TLS13": ssl.TLSVersion.TLSv1_3}
+_VERIFY_MODES = {NO_CERTIFICATE: ssl.CERT_NONE, IF_GIVEN: ssl.CERT_OPTIONAL, REQUIRED: ssl.CERT_REQUIRED}
+_FILES = {"ca": "client_ca_file", "certificate": "cert_file", "key": "key_file"}
+_TLS_ERRORS = {
+    "PEER_DID_NOT_RETURN_A_CERTIFICATE": "the client sent no certificate",
+    "HTTP_REQUEST": "the client speaks plain HTTP (hint: use https://)",
+}
+_NAME_KINDS = ("DNS", "email", "IP Address", "URI")
+_State = tuple[tuple[Path, tuple[int, ...] | None], ...]
 
 
 class WebConfigError(ValueError):
@@ -72,69 +86,6 @@ class WebConfig:
     def requires_credentials(self) -> bool:
         """Whether the configuration asks clients for a password or a certificate."""
         return bool(self.users) or (self.tls is not None and self.tls.client_auth != NO_CERTIFICATE)
-
-
-RETRY_S = 5.0
-_VERSIONS = {"TLS12": ssl.TLSVersion.TLSv1_2, "TLS13": ssl.TLSVersion.TLSv1_3}
-_VERIFY_MODES = {NO_CERTIFICATE: ssl.CERT_NONE, IF_GIVEN: ssl.CERT_OPTIONAL, REQUIRED: ssl.CERT_REQUIRED}
-_FILES = {"ca": "client_ca_file", "certificate": "cert_file", "key": "key_file"}
-_NAME_KINDS = ("DNS", "email", "IP Address", "URI")
-
-_State = tuple[tuple[Path, tuple[int, ...] | None], ...]
-
-
-def server_context(tls: Tls) -> ssl.SSLContext:
-    """Return the TLS context for accepting connections. Raises WebConfigError if a file cannot be used."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version, context.maximum_version = _VERSIONS[tls.min_version], _VERSIONS[tls.max_version]
-    context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_CIPHER_SERVER_PREFERENCE | ssl.OP_NO_RENEGOTIATION
-    try:
-        load_certificate(context, tls.cert_file, tls.key_file)
-        if tls.client_ca_file is not None:
-            load_authorities(context, tls.client_ca_file)
-    except AccessError as error:
-        raise WebConfigError(error.message(_FILES)) from None
-    context.verify_mode = _VERIFY_MODES[tls.client_auth]
-    try:
-        context.set_ciphers(":".join(tls.ciphers))
-        if tls.curve:
-            context.set_ecdh_curve(tls.curve)
-    except (ssl.SSLError, ValueError):
-        raise WebConfigError("cipher_suites, curve_preferences: not supported by this machine's OpenSSL") from None
-    return context
-
-
-def certificate_names(certificate: Any) -> Iterator[str]:
-    """Yield the subject alternative names of a certificate that `getpeercert` returned."""
-    for kind, name in (certificate or {}).get("subjectAltName", ()):
-        if kind in _NAME_KINDS:
-            yield name
-
-
-class CurrentContext(ssl.SSLContext):
-    """A TLS context that wraps each connection with the latest context, so that new certificates take effect."""
-
-    _context_in_use: Callable[[], ssl.SSLContext]
-
-    @classmethod
-    def using(cls, now: Callable[[], ssl.SSLContext]) -> "CurrentContext":
-        """Return a context that delegates to the context that `now` returns."""
-        context = cls(ssl.PROTOCOL_TLS_SERVER)
-        context._context_in_use = now
-        return context
-
-    def wrap_bio(self, *arguments: Any, **options: Any) -> ssl.SSLObject:
-        """Delegate to the context in use."""
-        return self._context_in_use().wrap_bio(*arguments, **options)
-
-
-@dataclass(frozen=True)
-class _Loaded:
-    """A loaded configuration, and the state of its files when it was loaded."""
-
-    config: WebConfig
-    context: ssl.SSLContext | None
-    state: _State
 
 
 class WebConfigReloader:
@@ -189,6 +140,15 @@ class WebConfigReloader:
         self._log(f"{self._file}: reloaded, because it or a certificate has changed")
 
 
+@dataclass(frozen=True)
+class _Loaded:
+    """A loaded configuration, and the state of its files when it was loaded."""
+
+    config: WebConfig
+    context: ssl.SSLContext | None
+    state: _State
+
+
 def _load(file: Path) -> _Loaded:
     """Return the file's configuration and its TLS context. Raises WebConfigError."""
     # Record the state first, so that a change while the file is being read causes another reload.
@@ -221,3 +181,58 @@ def _fingerprint(path: Path) -> tuple[int, ...] | None:
     except OSError:
         return None
     return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
+
+
+class CurrentContext(ssl.SSLContext):
+    """A TLS context that wraps each connection with the latest context, so that new certificates take effect."""
+
+    _context_in_use: Callable[[], ssl.SSLContext]
+
+    @classmethod
+    def using(cls, now: Callable[[], ssl.SSLContext]) -> "CurrentContext":
+        """Return a context that delegates to the context that `now` returns."""
+        context = cls(ssl.PROTOCOL_TLS_SERVER)
+        context._context_in_use = now
+        return context
+
+    def wrap_bio(self, *arguments: Any, **options: Any) -> ssl.SSLObject:
+        return self._context_in_use().wrap_bio(*arguments, **options)
+
+
+def server_context(tls: Tls) -> ssl.SSLContext:
+    """Return the TLS context for accepting connections. Raises WebConfigError if a file cannot be used."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version, context.maximum_version = _VERSIONS[tls.min_version], _VERSIONS[tls.max_version]
+    context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_CIPHER_SERVER_PREFERENCE | ssl.OP_NO_RENEGOTIATION
+    try:
+        load_certificate(context, tls.cert_file, tls.key_file)
+        if tls.client_ca_file is not None:
+            load_authorities(context, tls.client_ca_file)
+    except AccessError as error:
+        raise WebConfigError(error.message(_FILES)) from None
+    context.verify_mode = _VERIFY_MODES[tls.client_auth]
+    try:
+        context.set_ciphers(":".join(tls.ciphers))
+        if tls.curve:
+            context.set_ecdh_curve(tls.curve)
+    except (ssl.SSLError, ValueError):
+        raise WebConfigError("cipher_suites, curve_preferences: not supported by this machine's OpenSSL") from None
+    return context
+
+
+def certificate_names(certificate: Any) -> Iterator[str]:
+    """Yield the subject alternative names of a certificate that `getpeercert` returned."""
+    for kind, name in (certificate or {}).get("subjectAltName", ()):
+        if kind in _NAME_KINDS:
+            yield name
+
+
+def handshake_failure(error: OSError) -> str:
+    """Return the reason for which a TLS handshake with a client failed."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"client certificate: {error.verify_message}"
+    if isinstance(error, ssl.SSLError) and error.reason:
+        return _TLS_ERRORS.get(error.reason, error.reason.replace("_", " ").lower())
+    if isinstance(error, ConnectionAbortedError):
+        return f"not completed within {HEAD_S:.0f} s"
+    return error.strerror or "the client closed the connection"

@@ -1,7 +1,8 @@
 """Parses the web configuration file, in the format of Prometheus' exporter-toolkit (`web.config.file`).
 
 Settings that this server cannot honour are rejected with a reason, unless they can safely be ignored: whatever the file
-says, HTTP/2 is never offered, and the server always prefers its own cipher order.
+says, HTTP/2 is never offered, and the server always prefers its own cipher order. Errors name the key; for an unknown
+key or value, they suggest a known one.
 """
 
 import re
@@ -25,145 +26,17 @@ from exporters.api.web_access import (
     WebConfigError,
 )
 
-
-def section(content: Any, name: str, known: Sequence[str]) -> Mapping[str, Any]:
-    """Return a section, or {} if it is missing. Raises WebConfigError if it is not a mapping or has unknown keys."""
-    key_path = f"{name}: " if name else ""
-    if content is None:
-        return {}
-    if not isinstance(content, dict):
-        raise WebConfigError(f"{key_path}must be a mapping")
-    for key in content:
-        if key not in known:
-            nearest = get_close_matches(str(key), known, 1, 0.0)[0]
-            raise WebConfigError(f"{key_path}unknown key {str(key)[:50]!r} (hint: did you mean {nearest}?)")
-    return content
-
-
-def text_at(content: Mapping[str, Any], key_path: str, key: str) -> str:
-    """Return the string under a key, or "" if it is missing. Raises WebConfigError for any other value."""
-    value = content.get(key)
-    if value is not None and not isinstance(value, str):
-        raise WebConfigError(f"{key_path}: {key}: must be a string (hint: put it in quotes)")
-    return value or ""
-
-
-def texts_at(content: Mapping[str, Any], key_path: str, key: str) -> tuple[str, ...] | None:
-    """Return the strings listed under a key, or None if it is missing. Raises WebConfigError for any other value."""
-    value = content.get(key)
-    if value is None:
-        return None
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise WebConfigError(f"{key_path}: {key}: must be a list of strings")
-    return tuple(value)
-
-
-def check_flag(content: Mapping[str, Any], key_path: str, key: str) -> None:
-    """Raise WebConfigError if the key is present and its value is neither true nor false."""
-    if not isinstance(content.get(key, True), bool):
-        raise WebConfigError(f"{key_path}: {key}: must be true or false")
-
-
-def one_of(value: str, known: Sequence[str], key_path: str) -> str:
-    """Return `value` if it is one of `known`. Raises WebConfigError otherwise."""
-    if value not in known:
-        nearest = get_close_matches(value, known, 1, 0.0)[0]
-        raise WebConfigError(f"{key_path}: unknown value {value[:50]!r} (hint: did you mean {nearest}?)")
-    return value
-
-
 _UNVERIFIED = ("RequestClientCert", "RequireClientCert", "RequireAnyClientCert")
 # Maps Go's names for elliptic curves, which the format uses, to OpenSSL's names.
-CURVES = {"CurveP256": "prime256v1", "CurveP384": "secp384r1", "CurveP521": "secp521r1", "X25519": "X25519"}
+_CURVES = {"CurveP256": "prime256v1", "CurveP384": "secp384r1", "CurveP521": "secp521r1", "X25519": "X25519"}
 # As in Go, TLS 1.3 cipher suites cannot be configured; if they are listed with TLS 1.2 suites, they are ignored.
 _CIPHERS_13 = ("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256")
-
-
 _TLS = "tls_server_config"
 _TLS_KEYS = (
     *("cert", "key", "client_ca", "cert_file", "key_file", "client_auth_type", "client_ca_file"),
     *("client_allowed_sans", "min_version", "max_version", "cipher_suites", "curve_preferences"),
     "prefer_server_cipher_suites",
 )
-
-
-def tls_of(content: Any, folder: Path) -> Tls | None:
-    """Return the section's settings, or None if it is empty; paths are relative to `folder`. Raises WebConfigError."""
-    section_values = section(content, _TLS, _TLS_KEYS)
-    if not section_values:
-        return None
-    for key in ("cert", "key", "client_ca"):
-        if section_values.get(key):
-            raise WebConfigError(f"{_TLS}: {key}: not supported inline (hint: put it into a file and use {key}_file)")
-    files = {key: text_at(section_values, _TLS, key) for key in ("cert_file", "key_file", "client_ca_file")}
-    for key in ("cert_file", "key_file"):
-        if not files[key]:
-            raise WebConfigError(f"{_TLS}: {key} is missing")
-    # The value is ignored, because the client's order is not supported and the server's order is just as safe.
-    check_flag(section_values, _TLS, "prefer_server_cipher_suites")
-    least, most = (
-        _version(section_values, "min_version", VERSIONS[0]),
-        _version(section_values, "max_version", VERSIONS[-1]),
-    )
-    if least > most:
-        raise WebConfigError(f"{_TLS}: min_version is above max_version")
-    policy, sans = _clients(section_values, files["client_ca_file"])
-    return Tls(
-        folder / files["cert_file"],
-        folder / files["key_file"],
-        policy,
-        folder / files["client_ca_file"] if files["client_ca_file"] else None,
-        sans,
-        least,
-        most,
-        _ciphers(section_values),
-        _curve(section_values),
-    )
-
-
-def _clients(section_values: Mapping[str, Any], authority: str) -> tuple[str, tuple[str, ...]]:
-    """Return the client certificate policy and the certificate names that it accepts; () accepts all names."""
-    policy = text_at(section_values, _TLS, "client_auth_type") or NO_CERTIFICATE
-    if policy in _UNVERIFIED:
-        raise WebConfigError(f"{_TLS}: client_auth_type: {policy} does not verify certificates (hint: use {REQUIRED})")
-    policy = one_of(policy, (NO_CERTIFICATE, IF_GIVEN, REQUIRED), f"{_TLS}: client_auth_type")
-    if authority and policy == NO_CERTIFICATE:
-        raise WebConfigError(f"{_TLS}: client_ca_file: has no effect (hint: set client_auth_type: {REQUIRED})")
-    if not authority and policy != NO_CERTIFICATE:
-        raise WebConfigError(f"{_TLS}: client_auth_type: {policy} needs client_ca_file")
-    sans = texts_at(section_values, _TLS, "client_allowed_sans")
-    if sans is not None and policy != REQUIRED:
-        raise WebConfigError(f"{_TLS}: client_allowed_sans needs client_auth_type: {REQUIRED}")
-    if sans == ():
-        raise WebConfigError(f"{_TLS}: client_allowed_sans: an empty list admits no clients")
-    return policy, sans or ()
-
-
-def _version(section_values: Mapping[str, Any], key: str, default: str) -> str:
-    version = text_at(section_values, _TLS, key) or default
-    if version in ("TLS10", "TLS11"):
-        raise WebConfigError(f"{_TLS}: {key}: {version} is insecure and not supported (hint: use TLS12 or TLS13)")
-    return one_of(version, VERSIONS, f"{_TLS}: {key}")
-
-
-def _ciphers(section_values: Mapping[str, Any]) -> tuple[str, ...]:
-    names = texts_at(section_values, _TLS, "cipher_suites") or ()
-    for name in names:
-        one_of(name, (*CIPHERS, *_CIPHERS_13), f"{_TLS}: cipher_suites")
-    names_tls12 = tuple(CIPHERS[name] for name in names if name in CIPHERS)
-    if names and not names_tls12:
-        hint = "to allow only TLS 1.3, remove cipher_suites and set min_version: TLS13"
-        raise WebConfigError(f"{_TLS}: cipher_suites: no TLS 1.2 cipher suite is listed (hint: {hint})")
-    return names_tls12 or DEFAULT_CIPHERS
-
-
-def _curve(section_values: Mapping[str, Any]) -> str:
-    names = texts_at(section_values, _TLS, "curve_preferences") or ()
-    if len(names) > 1:
-        raise WebConfigError(f"{_TLS}: curve_preferences: only one curve is supported")
-    return CURVES[one_of(names[0], tuple(CURVES), f"{_TLS}: curve_preferences")] if names else ""
-
-
 MAX_COST = 16
 _HEADERS: dict[str, tuple[str, ...]] = {
     "Strict-Transport-Security": (),
@@ -212,15 +85,15 @@ def _loaded(text: str) -> Any:
 
 
 def _config(content: Any, file: Path) -> WebConfig:
-    config = section(content, "", ("tls_server_config", "http_server_config", "basic_auth_users", "rate_limit"))
-    limit = section(config.get("rate_limit"), "rate_limit", ("interval", "burst"))
-    http = section(config.get("http_server_config"), "http_server_config", ("http2", "headers"))
-    check_flag(http, "http_server_config", "http2")
+    config = _section(content, "", ("tls_server_config", "http_server_config", "basic_auth_users", "rate_limit"))
+    limit = _section(config.get("rate_limit"), "rate_limit", ("interval", "burst"))
+    http = _section(config.get("http_server_config"), "http_server_config", ("http2", "headers"))
+    _check_flag(http, "http_server_config", "http2")
     burst = limit.get("burst", 0)
     if type(burst) is not int or burst < 0:
         raise WebConfigError("rate_limit: burst: must be a whole number of at least 0")
     return WebConfig(
-        tls_of(config.get("tls_server_config"), file.parent),
+        _tls_of(config.get("tls_server_config"), file.parent),
         _users(config.get("basic_auth_users")),
         _headers(http.get("headers")),
         _duration_s(limit.get("interval", 0)),
@@ -250,10 +123,10 @@ def _users(content: Any) -> tuple[tuple[str, str], ...]:
 
 def _headers(content: Any) -> tuple[tuple[str, str], ...]:
     key_path = "http_server_config: headers"
-    configured = section(content, key_path, tuple(_HEADERS))
+    configured = _section(content, key_path, tuple(_HEADERS))
     headers = []
     for name in configured:
-        value = text_at(configured, key_path, name)
+        value = _text_at(configured, key_path, name)
         if not value.isascii() or not (value.isprintable()):
             raise WebConfigError(f"{key_path}: {name}: must be one line of printable ASCII characters")
         if _HEADERS[name] and value and value not in _HEADERS[name]:
@@ -271,3 +144,126 @@ def _duration_s(value: Any) -> float:
     if not pieces or "".join(f"{number}{unit}" for number, unit in pieces) != value:
         raise WebConfigError("rate_limit: interval: must be a duration such as 100ms or 2s")
     return sum(float(number) * _UNITS_S[unit] for number, unit in pieces)
+
+
+def _tls_of(content: Any, folder: Path) -> Tls | None:
+    """Return the section's settings, or None if it is empty; paths are relative to `folder`. Raises WebConfigError."""
+    section_values = _section(content, _TLS, _TLS_KEYS)
+    if not section_values:
+        return None
+    for key in ("cert", "key", "client_ca"):
+        if section_values.get(key):
+            raise WebConfigError(f"{_TLS}: {key}: not supported inline (hint: put it into a file and use {key}_file)")
+    files = {key: _text_at(section_values, _TLS, key) for key in ("cert_file", "key_file", "client_ca_file")}
+    for key in ("cert_file", "key_file"):
+        if not files[key]:
+            raise WebConfigError(f"{_TLS}: {key} is missing")
+    # The value is ignored, because the client's order is not supported and the server's order is just as safe.
+    _check_flag(section_values, _TLS, "prefer_server_cipher_suites")
+    least, most = (
+        _version(section_values, "min_version", VERSIONS[0]),
+        _version(section_values, "max_version", VERSIONS[-1]),
+    )
+    if least > most:
+        raise WebConfigError(f"{_TLS}: min_version is above max_version")
+    policy, sans = _clients(section_values, files["client_ca_file"])
+    return Tls(
+        folder / files["cert_file"],
+        folder / files["key_file"],
+        policy,
+        folder / files["client_ca_file"] if files["client_ca_file"] else None,
+        sans,
+        least,
+        most,
+        _ciphers(section_values),
+        _curve(section_values),
+    )
+
+
+def _clients(section_values: Mapping[str, Any], authority: str) -> tuple[str, tuple[str, ...]]:
+    """Return the client certificate policy and the certificate names that it accepts; () accepts all names."""
+    policy = _text_at(section_values, _TLS, "client_auth_type") or NO_CERTIFICATE
+    if policy in _UNVERIFIED:
+        raise WebConfigError(f"{_TLS}: client_auth_type: {policy} does not verify certificates (hint: use {REQUIRED})")
+    policy = _one_of(policy, (NO_CERTIFICATE, IF_GIVEN, REQUIRED), f"{_TLS}: client_auth_type")
+    if authority and policy == NO_CERTIFICATE:
+        raise WebConfigError(f"{_TLS}: client_ca_file: has no effect (hint: set client_auth_type: {REQUIRED})")
+    if not authority and policy != NO_CERTIFICATE:
+        raise WebConfigError(f"{_TLS}: client_auth_type: {policy} needs client_ca_file")
+    sans = _texts_at(section_values, _TLS, "client_allowed_sans")
+    if sans is not None and policy != REQUIRED:
+        raise WebConfigError(f"{_TLS}: client_allowed_sans needs client_auth_type: {REQUIRED}")
+    if sans == ():
+        raise WebConfigError(f"{_TLS}: client_allowed_sans: an empty list admits no clients")
+    return policy, sans or ()
+
+
+def _version(section_values: Mapping[str, Any], key: str, default: str) -> str:
+    version = _text_at(section_values, _TLS, key) or default
+    if version in ("TLS10", "TLS11"):
+        raise WebConfigError(f"{_TLS}: {key}: {version} is insecure and not supported (hint: use TLS12 or TLS13)")
+    return _one_of(version, VERSIONS, f"{_TLS}: {key}")
+
+
+def _ciphers(section_values: Mapping[str, Any]) -> tuple[str, ...]:
+    names = _texts_at(section_values, _TLS, "cipher_suites") or ()
+    for name in names:
+        _one_of(name, (*CIPHERS, *_CIPHERS_13), f"{_TLS}: cipher_suites")
+    names_tls12 = tuple(CIPHERS[name] for name in names if name in CIPHERS)
+    if names and not names_tls12:
+        hint = "to allow only TLS 1.3, remove cipher_suites and set min_version: TLS13"
+        raise WebConfigError(f"{_TLS}: cipher_suites: no TLS 1.2 cipher suite is listed (hint: {hint})")
+    return names_tls12 or DEFAULT_CIPHERS
+
+
+def _curve(section_values: Mapping[str, Any]) -> str:
+    names = _texts_at(section_values, _TLS, "curve_preferences") or ()
+    if len(names) > 1:
+        raise WebConfigError(f"{_TLS}: curve_preferences: only one curve is supported")
+    return _CURVES[_one_of(names[0], tuple(_CURVES), f"{_TLS}: curve_preferences")] if names else ""
+
+
+def _section(content: Any, name: str, known: Sequence[str]) -> Mapping[str, Any]:
+    """Return a section, or {} if it is missing. Raises WebConfigError if it is not a mapping or has unknown keys."""
+    key_path = f"{name}: " if name else ""
+    if content is None:
+        return {}
+    if not isinstance(content, dict):
+        raise WebConfigError(f"{key_path}must be a mapping")
+    for key in content:
+        if key not in known:
+            nearest = get_close_matches(str(key), known, 1, 0.0)[0]
+            raise WebConfigError(f"{key_path}unknown key {str(key)[:50]!r} (hint: did you mean {nearest}?)")
+    return content
+
+
+def _text_at(content: Mapping[str, Any], key_path: str, key: str) -> str:
+    """Return the string under a key, or "" if it is missing. Raises WebConfigError for any other value."""
+    value = content.get(key)
+    if value is not None and not isinstance(value, str):
+        raise WebConfigError(f"{key_path}: {key}: must be a string (hint: put it in quotes)")
+    return value or ""
+
+
+def _texts_at(content: Mapping[str, Any], key_path: str, key: str) -> tuple[str, ...] | None:
+    """Return the strings listed under a key, or None if it is missing. Raises WebConfigError for any other value."""
+    value = content.get(key)
+    if value is None:
+        return None
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise WebConfigError(f"{key_path}: {key}: must be a list of strings")
+    return tuple(value)
+
+
+def _check_flag(content: Mapping[str, Any], key_path: str, key: str) -> None:
+    """Raise WebConfigError if the key is present and its value is neither true nor false."""
+    if not isinstance(content.get(key, True), bool):
+        raise WebConfigError(f"{key_path}: {key}: must be true or false")
+
+
+def _one_of(value: str, known: Sequence[str], key_path: str) -> str:
+    """Return `value` if it is one of `known`. Raises WebConfigError otherwise."""
+    if value not in known:
+        nearest = get_close_matches(value, known, 1, 0.0)[0]
+        raise WebConfigError(f"{key_path}: unknown value {value[:50]!r} (hint: did you mean {nearest}?)")
+    return value
