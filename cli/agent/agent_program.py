@@ -38,7 +38,7 @@ from collector.printable import one_line
 from collector.recording.writer import Journal
 from exporters.api.server import check as check_server
 from exporters.api.sockets import ListenError
-from exporters.api.web_access import WebConfigError
+from exporters.api.web_config import WebConfigError
 from exporters.rate_limited_logger import RateLimitedLogger
 
 # Python's thread switch interval; it is short so that sink and API threads do not delay the sampling thread.

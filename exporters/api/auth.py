@@ -27,7 +27,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from exporters.api.responses import error_response
-from exporters.api.web_access import WebConfig
+from exporters.api.web_config import WebConfig
 from exporters.rate_limited_logger import RateLimitedLogger
 
 READS = ("GET", "HEAD", "OPTIONS", "TRACE")

@@ -24,6 +24,7 @@ from uvicorn.server import ServerState
 
 from collector.printable import count_text
 from exporters.api.auth import Guard, Hosts, Passwords, is_loopback
+from exporters.api.certificate_reloader import WebConfigReloader, certificate_names, handshake_failure
 from exporters.api.sockets import (
     HEAD_S,
     IDLE_S,
@@ -35,7 +36,6 @@ from exporters.api.sockets import (
     parse_address,
     unix_path,
 )
-from exporters.api.web_access import WebConfigReloader, certificate_names, handshake_failure
 from exporters.rate_limited_logger import RateLimitedLogger
 
 HEAD_BYTES, BODY_BYTES = 16 << 10, 64 << 10

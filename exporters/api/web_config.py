@@ -1,31 +1,36 @@
-"""Parses the web configuration file, in the format of Prometheus' exporter-toolkit (`web.config.file`).
+"""The web configuration and its file, in the format of Prometheus' exporter-toolkit (`web.config.file`).
 
 Settings that this server cannot honour are rejected with a reason, unless they can safely be ignored: whatever the file
 says, HTTP/2 is never offered, and the server always prefers its own cipher order. Errors name the key; for an unknown
-key or value, they suggest a known one.
+key or value, they suggest a known one. Without a file, anyone can read the API.
 """
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from exporters.api.web_access import (
-    CIPHERS,
-    DEFAULT_CIPHERS,
-    IF_GIVEN,
-    MAX_FILE_BYTES,
-    NO_CERTIFICATE,
-    REQUIRED,
-    VERSIONS,
-    Tls,
-    WebConfig,
-    WebConfigError,
-)
-
+VERSIONS = ("TLS12", "TLS13")
+NO_CERTIFICATE, IF_GIVEN, REQUIRED = "NoClientCert", "VerifyClientCertIfGiven", "RequireAndVerifyClientCert"
+# Maps the names of cipher suites in Go, which the format uses, to those in OpenSSL.
+CIPHERS = {
+    "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256": "ECDHE-ECDSA-AES128-GCM-SHA256",
+    "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384": "ECDHE-ECDSA-AES256-GCM-SHA384",
+    "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256": "ECDHE-RSA-AES128-GCM-SHA256",
+    "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384": "ECDHE-RSA-AES256-GCM-SHA384",
+    "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256": "ECDHE-RSA-CHACHA20-POLY1305",
+    "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256": "ECDHE-ECDSA-CHACHA20-POLY1305",
+    "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA": "ECDHE-ECDSA-AES128-SHA",
+    "TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA": "ECDHE-ECDSA-AES256-SHA",
+    "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA": "ECDHE-RSA-AES128-SHA",
+    "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA": "ECDHE-RSA-AES256-SHA",
+}
+# The default for TLS 1.2 excludes CBC suites, because padding attacks on them keep reappearing.
+DEFAULT_CIPHERS = tuple(openssl for name, openssl in CIPHERS.items() if "_CBC_" not in name)
+MAX_FILE_BYTES = 1 << 20
+"""The size limit of a configuration file."""
 _UNVERIFIED = ("RequestClientCert", "RequireClientCert", "RequireAnyClientCert")
 # Maps Go's names for elliptic curves, which the format uses, to OpenSSL's names.
 _CURVES = {"CurveP256": "prime256v1", "CurveP384": "secp384r1", "CurveP521": "secp521r1", "X25519": "X25519"}
@@ -50,6 +55,50 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)")
 _UNITS_S = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
+class WebConfigError(ValueError):
+    """Raised if the web configuration cannot be used; the message is one line without secrets."""
+
+
+@dataclass(frozen=True)
+class Tls:
+    """TLS settings. `ciphers` (for TLS 1.2) and `curve` use OpenSSL's names; "" selects OpenSSL's default curves."""
+
+    cert_file: Path
+    key_file: Path
+    client_auth: str = NO_CERTIFICATE
+    client_ca_file: Path | None = None
+    client_allowed_sans: tuple[str, ...] = ()
+    min_version: str = VERSIONS[0]
+    max_version: str = VERSIONS[-1]
+    ciphers: tuple[str, ...] = DEFAULT_CIPHERS
+    curve: str = ""
+
+
+@dataclass(frozen=True)
+class WebConfig:
+    """The API's access rules.
+
+    tls         None for plain HTTP.
+    users       bcrypt hashes by user name; empty if no password is required.
+    headers     headers to add to every response.
+    interval_s  seconds until another request is allowed after a burst of `burst` requests; 0 for no limit.
+    """
+
+    tls: Tls | None = None
+    users: tuple[tuple[str, str], ...] = ()
+    headers: tuple[tuple[str, str], ...] = ()
+    interval_s: float = 0.0
+    burst: int = 0
+
+    def __repr__(self) -> str:
+        return f"WebConfig(tls={self.tls!r}, users={[name for name, _ in self.users]!r})"
+
+    @property
+    def requires_credentials(self) -> bool:
+        """Whether the configuration asks clients for a password or a certificate."""
+        return bool(self.users) or (self.tls is not None and self.tls.client_auth != NO_CERTIFICATE)
+
+
 def parsed(text: str, file: Path) -> WebConfig:
     """Parse the text of `file`; paths in it are relative to the file's directory. Raises WebConfigError."""
     try:
@@ -58,23 +107,25 @@ def parsed(text: str, file: Path) -> WebConfig:
         raise WebConfigError(f"{file}: {error}") from None
 
 
-class _Strict(yaml.SafeLoader):
-    """A safe YAML loader that also rejects duplicate keys."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        names = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-        duplicate = next((name for name in names if names.count(name) > 1), None)
-        if duplicate is not None:
-            raise WebConfigError(f"line {node.start_mark.line + 1}: duplicate key {str(duplicate)[:50]!r}")
-        return super().construct_mapping(node, deep)
-
-
 def _loaded(text: str) -> Any:
+    # Imported only if there is a file, because the parser needs a lot of memory.
+    import yaml
+
+    class Strict(yaml.SafeLoader):
+        """A safe YAML loader that also rejects duplicate keys."""
+
+        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+            names = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+            duplicate = next((name for name in names if names.count(name) > 1), None)
+            if duplicate is not None:
+                raise WebConfigError(f"line {node.start_mark.line + 1}: duplicate key {str(duplicate)[:50]!r}")
+            return super().construct_mapping(node, deep)
+
     if len(text) > MAX_FILE_BYTES:
         raise WebConfigError(f"larger than {MAX_FILE_BYTES >> 20} MiB")
     try:
-        # This is safe, because _Strict derives from the safe loader.
-        return yaml.load(text, _Strict)  # noqa: S506
+        # This is safe, because Strict derives from the safe loader.
+        return yaml.load(text, Strict)  # noqa: S506
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise WebConfigError(f"line {mark.line + 1 if mark else 1}: invalid YAML: {error.problem}") from None

@@ -16,7 +16,7 @@ import pytest
 
 from exporters.api.app import endpoints
 from exporters.api.server import Server
-from exporters.api.web_access import WebConfigError
+from exporters.api.web_config import WebConfigError
 from tests.exporters.api.scripted_agent import FILES, Scripted
 from tests.faults.api import HOST, Api, read_until, running, status
 from tests.faults.certificates import Authority, Certificate

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exporters.api.web_access import REQUIRED, Tls, WebConfig, WebConfigError
-from exporters.api.web_config import parsed
+from exporters.api.web_config import REQUIRED, Tls, WebConfig, WebConfigError, parsed
 from tests.examples import examples
 
 FILE = Path("/etc/casstat/web.yml")

@@ -11,7 +11,7 @@ import pytest
 
 from exporters.api.auth import Guard, Hosts, Passwords, credentials, is_host_name, is_loopback, write_refusal
 from exporters.api.openapi import PATHS
-from exporters.api.web_access import IF_GIVEN, Tls, WebConfig
+from exporters.api.web_config import IF_GIVEN, Tls, WebConfig
 from exporters.rate_limited_logger import RateLimitedLogger
 from tests.every import every
 from tests.exporters.api.asking import ask
