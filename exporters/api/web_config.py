@@ -12,10 +12,10 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-VERSIONS = ("TLS12", "TLS13")
+_VERSIONS = ("TLS12", "TLS13")
 NO_CERTIFICATE, IF_GIVEN, REQUIRED = "NoClientCert", "VerifyClientCertIfGiven", "RequireAndVerifyClientCert"
 # Maps the names of cipher suites in Go, which the format uses, to those in OpenSSL.
-CIPHERS = {
+_CIPHERS = {
     "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256": "ECDHE-ECDSA-AES128-GCM-SHA256",
     "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384": "ECDHE-ECDSA-AES256-GCM-SHA384",
     "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256": "ECDHE-RSA-AES128-GCM-SHA256",
@@ -28,7 +28,7 @@ CIPHERS = {
     "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA": "ECDHE-RSA-AES256-SHA",
 }
 # The default for TLS 1.2 excludes CBC suites, because padding attacks on them keep reappearing.
-DEFAULT_CIPHERS = tuple(openssl for name, openssl in CIPHERS.items() if "_CBC_" not in name)
+_DEFAULT_CIPHERS = tuple(openssl for name, openssl in _CIPHERS.items() if "_CBC_" not in name)
 MAX_FILE_BYTES = 1 << 20
 """The size limit of a configuration file."""
 _UNVERIFIED = ("RequestClientCert", "RequireClientCert", "RequireAnyClientCert")
@@ -42,7 +42,7 @@ _TLS_KEYS = (
     *("client_allowed_sans", "min_version", "max_version", "cipher_suites", "curve_preferences"),
     "prefer_server_cipher_suites",
 )
-MAX_COST = 16
+_MAX_COST = 16
 _HEADERS: dict[str, tuple[str, ...]] = {
     "Strict-Transport-Security": (),
     "X-Content-Type-Options": ("nosniff",),
@@ -68,9 +68,9 @@ class Tls:
     client_auth: str = NO_CERTIFICATE
     client_ca_file: Path | None = None
     client_allowed_sans: tuple[str, ...] = ()
-    min_version: str = VERSIONS[0]
-    max_version: str = VERSIONS[-1]
-    ciphers: tuple[str, ...] = DEFAULT_CIPHERS
+    min_version: str = _VERSIONS[0]
+    max_version: str = _VERSIONS[-1]
+    ciphers: tuple[str, ...] = _DEFAULT_CIPHERS
     curve: str = ""
 
 
@@ -167,8 +167,8 @@ def _users(content: Any) -> tuple[tuple[str, str], ...]:
         match = _BCRYPT.fullmatch(hashed) if isinstance(hashed, str) else None
         if match is None:
             raise WebConfigError(f"{key_path}not a bcrypt hash (hint: create one with htpasswd -nBC 10 NAME)")
-        if not 4 <= int(match[1]) <= MAX_COST:
-            raise WebConfigError(f"{key_path}cost {match[1]} is not supported (hint: use 10 to {MAX_COST})")
+        if not 4 <= int(match[1]) <= _MAX_COST:
+            raise WebConfigError(f"{key_path}cost {match[1]} is not supported (hint: use 10 to {_MAX_COST})")
     return tuple(content.items())
 
 
@@ -212,8 +212,8 @@ def _tls_of(content: Any, folder: Path) -> Tls | None:
     # The value is ignored, because the client's order is not supported and the server's order is just as safe.
     _check_flag(section_values, _TLS, "prefer_server_cipher_suites")
     least, most = (
-        _version(section_values, "min_version", VERSIONS[0]),
-        _version(section_values, "max_version", VERSIONS[-1]),
+        _version(section_values, "min_version", _VERSIONS[0]),
+        _version(section_values, "max_version", _VERSIONS[-1]),
     )
     if least > most:
         raise WebConfigError(f"{_TLS}: min_version is above max_version")
@@ -253,18 +253,18 @@ def _version(section_values: Mapping[str, Any], key: str, default: str) -> str:
     version = _text_at(section_values, _TLS, key) or default
     if version in ("TLS10", "TLS11"):
         raise WebConfigError(f"{_TLS}: {key}: {version} is insecure and not supported (hint: use TLS12 or TLS13)")
-    return _one_of(version, VERSIONS, f"{_TLS}: {key}")
+    return _one_of(version, _VERSIONS, f"{_TLS}: {key}")
 
 
 def _ciphers(section_values: Mapping[str, Any]) -> tuple[str, ...]:
     names = _texts_at(section_values, _TLS, "cipher_suites") or ()
     for name in names:
-        _one_of(name, (*CIPHERS, *_CIPHERS_13), f"{_TLS}: cipher_suites")
-    names_tls12 = tuple(CIPHERS[name] for name in names if name in CIPHERS)
+        _one_of(name, (*_CIPHERS, *_CIPHERS_13), f"{_TLS}: cipher_suites")
+    names_tls12 = tuple(_CIPHERS[name] for name in names if name in _CIPHERS)
     if names and not names_tls12:
         hint = "to allow only TLS 1.3, remove cipher_suites and set min_version: TLS13"
         raise WebConfigError(f"{_TLS}: cipher_suites: no TLS 1.2 cipher suite is listed (hint: {hint})")
-    return names_tls12 or DEFAULT_CIPHERS
+    return names_tls12 or _DEFAULT_CIPHERS
 
 
 def _curve(section_values: Mapping[str, Any]) -> str:
