@@ -15,7 +15,6 @@ from pathlib import Path
 import click
 
 from cli.errors import note
-from cli.line.node_selection import LineSettings
 from cli.parameters.jolokia_options import JolokiaSettings, connect
 from collector.http.access import CheckPeer
 from collector.model.clock import Clock
