@@ -181,6 +181,7 @@ def _report(a: Sequence[_LoadedRun], b: Sequence[_LoadedRun], conditions: Sequen
             *_missing_phases(loaded, common),
             *_missing_data((*side_a, *side_b), common),
             *_missing_nodes(loaded, common),
+            *_omitted_intervals((*side_a, *side_b)),
         ],
         compared,
         [checked(condition, compared) for condition in conditions],
@@ -230,6 +231,14 @@ def _missing_nodes(loaded: Sequence[_LoadedRun], common: set[str]) -> Iterator[s
                 ]
         for text in texts:
             yield one_line(f"{_name(loaded_run)}: {text}")
+
+
+def _omitted_intervals(runs: "Iterable[ComparedRun]") -> Iterator[str]:
+    """Yield a warning for each phase of which not all intervals, or not all nodes, are compared."""
+    for run in runs:
+        for phase, data in run.phases.items():
+            if data.note:
+                yield one_line(f"{run.name}: {one_line(phase)}: {data.note}")
 
 
 def _compared(

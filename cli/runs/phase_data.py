@@ -1,6 +1,6 @@
 """Reads what the nodes and the clients of a run recorded in its phases, in intervals; requires numpy."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +8,13 @@ from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import NoDataError, merged
 from cli.recordings.run_defaults import results_in
 from cli.recordings.settings_of_run import node_settings
+from collector.merge.cluster_sample import ClusterSample
 from collector.merge.grid import SpanGrid
+from collector.printable import count_text
 from collector.runs.run import RunPhase
 from exporters.results.comparison.client_amounts import client_bins, latency_kinds
 from exporters.results.comparison.comparison import PhaseData
-from exporters.results.comparison.server_amounts import server_intervals
+from exporters.results.comparison.server_amounts import known_nodes, server_intervals
 from exporters.results.summary.client_values import client_values
 from exporters.results.summary.phase_summary import NEEDS
 
@@ -35,10 +37,22 @@ def phase_data(
     kinds = latency_kinds(results)
     data: dict[str, PhaseData] = {}
     for number, phase in enumerate(phases):
-        samples = [sample for index, sample in sorted(run.cluster.items()) if grid.span_of(index) == number]
+        samples = {index: sample for index, sample in sorted(run.cluster.items()) if grid.span_of(index) == number}
+        server = server_intervals(choice, [*samples.values()], len(run.nodes))
         data[phase.name] = PhaseData(
-            server_intervals(choice, samples, len(run.nodes)),
+            server,
             {kind: client_bins(results, kind, phase.begin_s, phase.end_s, step_s) for kind in kinds},
             client_values(results, phase.begin_s, phase.end_s) if has_stated else {},
+            _note(samples, len(server), len(run.nodes)),
         )
     return data, {node.node: node.product for node in run.nodes}
+
+
+def _note(samples: Mapping[int, ClusterSample], used: int, nodes: int) -> str:
+    """Return `PhaseData.note`, given the samples of a phase by interval, and the number of those that are used."""
+    known = known_nodes(samples.values())
+    intervals = max(samples) - min(samples) + 1 if samples else 0
+    texts = [f"compares {used} of {count_text(intervals, 'interval')} of the nodes"] if used < intervals else []
+    texts += [f"at most {known} of {count_text(nodes, 'node')} are known at a time"] if known < nodes else []
+    why = "the operations of the others are unknown, or part of a later interval"
+    return f"{', '.join(texts)}: {why}" if texts else ""

@@ -8,18 +8,24 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from math import inf
 from operator import itemgetter, truediv
 from typing import TypeVar, cast
 
+from collector.merge.grid import NodeInterval
 from collector.model import histogram
 from collector.model.histogram import Buckets
 from collector.model.metric import Aggregation, Metric, Owner, Series
 from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import Tick
+from collector.recording.header import Header
 
 NAME = "cluster"
 WATCHED = "watched"
 """The label that replaces the names of a node's watched disk and interface, which differ between machines."""
+# How many of its intervals a counter may lack, because its last reading is late, and how many if others are missing,
+# too. Both are between the differences that usually occur, which are multiples of half an interval.
+_LATE, _EQUAL = 1.6, 0.4
 Kind = TypeVar("Kind", float, Rate, Buckets)
 
 
@@ -67,6 +73,44 @@ def counted_once(catalogue: Mapping[str, Metric], nodes: Iterable[tuple[Placemen
         unique_values = {series: value for series, value in sample.values.items() if series not in reported}
         samples.append(replace(sample, values=unique_values) if reported else sample)
     return samples
+
+
+def over_interval(catalogue: Mapping[str, Metric], sample: Sample, interval: NodeInterval, head: Header) -> Sample:
+    """Return a node's sample for the cluster's row: its summed rates, and the time of its counters, cover the interval.
+
+    Rates over different times must not be added up. A node that was down served nothing in that time, and the
+    operations of one that was not sampled are unknown, so that the sum is at least their number divided by the time.
+    """
+    known_s = max((sample.elapsed_s.get(source, 0.0) for source in head.sources), default=0.0)
+    unknown_s = interval.unknown_s
+    values: dict[Series, Derived] = {}
+    for series, value in sample.values.items():
+        if isinstance(value, Rate):
+            lag_s = allowed_lag_s(catalogue.get(series[0]), head, is_complete=not unknown_s)
+            if known_s + unknown_s - value.elapsed_s > lag_s:
+                values[series] = Rate(value.increase, value.elapsed_s, value.increase / (known_s + unknown_s))
+    if not values and not unknown_s:
+        return sample
+    elapsed_s = {
+        source: elapsed_s + unknown_s * (source in head.sources) for source, elapsed_s in sample.elapsed_s.items()
+    }
+    return replace(sample, values={**sample.values, **values}, elapsed_s=elapsed_s)
+
+
+def allowed_lag_s(metric: Metric | None, head: Header, *, is_complete: bool) -> float:
+    """Return how much less time than its node's interval a counter may cover and still have its own rate.
+
+    is_complete  whether the node's counters are known in the whole interval. Then only a counter that appears or
+                 disappears in it covers less, unless it is read less often, or in turn with those of other tables.
+    """
+    if metric is None or metric.aggregation is not Aggregation.SUM:
+        return inf
+    read_s = _LATE * metric.scrape_interval.value
+    if not is_complete:
+        return max(_EQUAL * head.interval_s, read_s)
+    if head.paced or metric.owner is not Owner.NODE or "table" in metric.labels:
+        return inf
+    return max(_LATE * head.interval_s, read_s)
 
 
 @dataclass(frozen=True)

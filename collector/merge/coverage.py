@@ -7,12 +7,14 @@ but the times of these operations are unknown, so the intervals count as missing
 A time range contains the same readings as its summary (`SpanGrid`): those whose rates lie completely inside it.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, takewhile
-from math import floor, inf
+from itertools import islice, pairwise, takewhile
+from math import floor, inf, isfinite
 from typing import NamedTuple
 
+from collector.merge.grid import Grid
 from collector.recording.header import SLOWEST_S
 
 NO_ANSWER, NOT_SAMPLED = "no_answer", "not_sampled"
@@ -123,9 +125,63 @@ def not_recorded(node: str, interval_s: float | None, span: tuple[float, float],
     return NodeCoverage(node, interval_s, intervals, intervals, (), problem)
 
 
+def unknown_times(
+    ticks: Sequence[NodeTick], grid: Grid, rows: Sequence[int], observed: tuple[float, float], *, paced: bool = False
+) -> dict[int, float]:
+    """Return for how many seconds a node's counters are unknown, by the index of the interval, unless it is 0.
+
+    rows      the indices of the node's intervals on the grid, in ascending order; others are left out.
+    observed  the time range in which the node should have been sampled; an infinite limit is that of its ticks.
+
+    The counters are unknown during a silence. If they went on, the reading after it covers it, and they are unknown
+    only in the interval of the reading before it, unless that is the same interval.
+
+    A silence of a single tick does not count, because the readings around it are a good estimate: a tick may be late.
+    """
+    unknown_s: dict[int, float] = {}
+    if not rows:
+        return unknown_s
+    first_s, last_s = (limit(tick.time_s for tick in ticks) for limit in (min, max))
+    observed = (observed[0] if isfinite(observed[0]) else first_s, observed[1] if isfinite(observed[1]) else last_s)
+    for silence in _silences(ticks, paced=paced):
+        before, after = silence.before, silence.after
+        covered_from_s, index_after = inf, None
+        index_before = None if before is None else grid.index_of(before.time_s, before.interval_s, before.covered_s)
+        if after is not None:
+            covered_from_s = after.time_s - after.covered_s + after.interval_s / 2
+            index_after = grid.index_of(after.time_s, after.interval_s, after.covered_s)
+        if not any(islice(_expected(silence, *observed), 1, None)):
+            continue
+        for index in _between(rows, grid, silence, observed):
+            interval_s = (after or before or ticks[-1]).interval_s
+            begin_s, end_s = grid.begin_of(index) - interval_s, grid.end_of(index) + interval_s
+            # A reading that belongs to no interval covers a part of another time range.
+            is_covered = index == index_after or (index_after is not None and index != index_before)
+            missing = sum(
+                grid.index_of(time_s, interval_s) == index and (time_s < covered_from_s or not is_covered)
+                for time_s in _expected(silence, max(begin_s, observed[0]), min(end_s, observed[1]))
+            )
+            missing += after is not None and index != index_after and index == grid.index_of(after.time_s, interval_s)
+            if missing:
+                unknown_s[index] = unknown_s.get(index, 0.0) + missing * interval_s
+    return unknown_s
+
+
+def _between(rows: Sequence[int], grid: Grid, silence: "_Silence", observed: tuple[float, float]) -> Sequence[int]:
+    """Return those of `rows` that may contain a part of a silence."""
+    end_s = inf if silence.after is None else silence.after.time_s
+    indices = grid.indices_between(max(silence.begin_s, observed[0]), min(end_s, observed[1]))
+    return rows[bisect_left(rows, indices.start) : bisect_left(rows, indices.stop)]
+
+
 def _silences(ticks: Sequence[NodeTick], *, paced: bool) -> Iterator[_Silence]:
     readings = [index for index, tick in enumerate(ticks) if tick.covered_s]
     for first, second in pairwise([-1, *readings, len(ticks)]):
+        if not paced and second - first == 1 and 0 <= first < len(ticks) - 1:
+            between_s = ticks[second].time_s - ticks[first].time_s
+            if between_s <= _LONGEST * max(ticks[first].interval_s, ticks[second].interval_s):
+                # The usual case, decided first because there are many readings.
+                continue
         before = ticks[first] if first >= 0 else None
         after = ticks[second] if second < len(ticks) else None
         inside = ticks[first + 1 : second]

@@ -8,14 +8,16 @@ from math import ceil, floor, inf
 
 from collector.model.sample import Sample
 
+ANY_TIME = (-inf, inf)
+
 
 @dataclass(frozen=True)
 class Grid:
     """Intervals that end at multiples of `interval_s`; only ticks between `begin_s` and `end_s` count."""
 
     interval_s: float
-    begin_s: float = float("-inf")
-    end_s: float = float("inf")
+    begin_s: float = -inf
+    end_s: float = inf
 
     def index_of(self, time_s: float, tick_s: float, _covered_s: float = 0.0) -> int | None:
         """Return the index of the interval to which a tick belongs; None if the tick is outside the time range.
@@ -27,6 +29,10 @@ class Grid:
         if not self.begin_s <= time_s <= self.end_s:
             return None
         return floor((time_s - min(tick_s, self.interval_s) / 2) / self.interval_s)
+
+    def begin_of(self, index: int) -> float:
+        """Return an interval's beginning, in seconds since the epoch."""
+        return index * self.interval_s
 
     def end_of(self, index: int) -> float:
         """Return an interval's end, in seconds since the epoch."""
@@ -56,6 +62,12 @@ class SpanGrid(Grid):
         middle_s = time_s - min(tick_s, self.interval_s) / 2
         index = self._first_indices[span] + floor((middle_s - self.spans[span][0]) / self.interval_s)
         return min(index, self._first_indices[span + 1] - 1)
+
+    def begin_of(self, index: int) -> float:
+        """Return an interval's beginning, in seconds since the epoch."""
+        begin_s, _ = self.spans[self.span_of(index)]
+        number = self.number_in_span(index)
+        return begin_s + number * self.interval_s if number else begin_s
 
     def end_of(self, index: int) -> float:
         """Return an interval's end, in seconds since the epoch."""
@@ -89,7 +101,11 @@ class SpanGrid(Grid):
 
 @dataclass
 class NodeInterval:
-    """One node's sample for one interval on the grid, and the number of ticks that it covers."""
+    """One node's sample for one interval on the grid, and the number of ticks that it covers.
+
+    unknown_s  how long the node's counters are unknown in the interval (see `coverage.unknown_times`).
+    """
 
     sample: Sample
     ticks: int
+    unknown_s: float = 0.0

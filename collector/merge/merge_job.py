@@ -1,15 +1,16 @@
 """The input and output of a merge: the job, each node's run and result, and the merged run."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from collector.merge.clock_correction import IDENTITY, ClockCorrection
 from collector.merge.cluster_sample import ClusterSample
 from collector.merge.coverage import NodeTick
-from collector.merge.grid import Grid, NodeInterval
+from collector.merge.grid import ANY_TIME, Grid, NodeInterval, SpanGrid
 from collector.merge.recordings import Recording
 from collector.model.metric import Metric, Series
 from collector.model.sample import Sample
@@ -90,6 +91,7 @@ class Job(Generic[Product]):
                 least these.
     make        builds one node's product; may be called in another process.
     max_series  the maximum number of series per node.
+    observed    the time range in which all nodes should have been sampled; `observing` sets it.
     """
 
     grid: Grid
@@ -97,6 +99,21 @@ class Job(Generic[Product]):
     wanted: frozenset[str | Series]
     make: Callable[[NodeRun], Product]
     max_series: int = MAX_SERIES
+    observed: tuple[float, float] = ANY_TIME
+
+    def observing(self, recordings: Sequence[Recording]) -> "Job[Product]":
+        """Return the job with the time range of all recordings, or of the spans, if the grid has them."""
+        if isinstance(self.grid, SpanGrid):
+            spans = self.grid.spans or (ANY_TIME,)
+            return replace(self, observed=(spans[0][0], spans[-1][1]))
+        # After a clock was set, the first and the last tick do not limit the others.
+        clocks = [(self.clock_of(recording), recording) for recording in recordings]
+        sessions = [(clock, part) for clock, recording in clocks if not clock.segments for part in recording.sessions]
+        begin_s = min((clock.reference_s(part.begin_s) for clock, part in sessions), default=inf)
+        end_s = max((clock.reference_s(part.end_s) for clock, part in sessions), default=-inf)
+        if begin_s > end_s:
+            return self
+        return replace(self, observed=(max(begin_s, self.grid.begin_s), min(end_s, self.grid.end_s)))
 
     def clock_of(self, recording: Recording) -> ClockCorrection:
         return self.clocks.get(recording.node, IDENTITY)

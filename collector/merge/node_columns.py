@@ -40,6 +40,7 @@ class NodeColumns:
 
     indices  the interval index for each row.
     outside, all_ticks  see `NodeRun.outside` and `NodeRun.ticks`.
+    unknown_s  `NodeInterval.unknown_s` by interval index, unless it is 0.
     """
 
     node: str
@@ -57,6 +58,7 @@ class NodeColumns:
     integrity: Integrity
     outside: Mapping[Series, str] = field(default_factory=dict)
     all_ticks: Sequence[NodeTick] = ()
+    unknown_s: Mapping[int, float] = field(default_factory=dict)
 
     def intervals(self, wanted: Collection[str | Series] | None = None) -> dict[int, NodeInterval]:
         """Return the same intervals as `node_intervals`, with only the `wanted` metrics and series (all if None)."""
@@ -69,7 +71,7 @@ class NodeColumns:
                 source: source_elapsed[row] for source, source_elapsed in covered.items() if source_elapsed[row]
             }
             sample = Sample(self.node, tick, values[row], elapsed_s, tuple(self.events[row]), spread=spread[row])
-            intervals[index] = NodeInterval(sample, self.ticks[row])
+            intervals[index] = NodeInterval(sample, self.ticks[row], self.unknown_s.get(index, 0.0))
         return intervals
 
     def _values(

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from collector.merge.aggregation import WATCHED, Placement
 from collector.merge.clock_correction import ClockCorrection
-from collector.merge.coverage import NodeTick
-from collector.merge.grid import Grid, NodeInterval
+from collector.merge.coverage import NodeTick, unknown_times
+from collector.merge.grid import ANY_TIME, Grid, NodeInterval
 from collector.model.metric import Series
 from collector.model.rates import Readings, Summary, rates, update_readings
 from collector.model.sample import Derived, Sample
@@ -23,23 +23,23 @@ def placement(head: Header) -> Placement:
 
 
 def node_intervals(
-    entries: Iterable[Entry], grid: Grid, clock: ClockCorrection
+    entries: Iterable[Entry], grid: Grid, clock: ClockCorrection, observed: tuple[float, float] = ANY_TIME
 ) -> tuple[dict[int, NodeInterval], dict[Series, str], list[NodeTick]]:
     """Return a node's intervals by index, its texts outside them (`NodeRun.outside`), and all of its ticks.
 
-    `clock` corrects its times.
+    `clock` corrects its times, and `observed` is the time range in which it should have been sampled.
     An increase that spans missed ticks counts towards the interval of the tick that ends it.
     """
     readings: Readings = {}
     builders: dict[int, _Builder] = {}
     outside: dict[Series, str] = {}
     ticks: list[NodeTick] = []
-    session = None
+    session, paced = None, False
     for entry in entries:
         # The first tick of a session has no previous reading.
         is_first = entry.head.session != session
         if is_first:
-            readings, session = {}, entry.head.session
+            readings, session, paced = {}, entry.head.session, entry.head.paced
         sample = rates(entry.head.catalogue, readings, entry.snapshot)
         update_readings(readings, entry.snapshot)
         tick = entry.snapshot.tick
@@ -52,7 +52,12 @@ def node_intervals(
             continue
         texts = {series: value for series, value in sample.values.items() if isinstance(value, str)}
         outside = {**texts, **outside} if builders else {**outside, **texts}
-    return {index: builder.build(grid.end_of(index)) for index, builder in sorted(builders.items())}, outside, ticks
+    unknown_s = unknown_times(ticks, grid, sorted(builders), observed, paced=paced)
+    intervals = {
+        index: builder.build(grid.end_of(index), unknown_s.get(index, 0.0))
+        for index, builder in sorted(builders.items())
+    }
+    return intervals, outside, ticks
 
 
 class _Builder:
@@ -70,10 +75,10 @@ class _Builder:
         self._missed += sample.tick.missed
         self._ticks += 1
 
-    def build(self, end_s: float) -> NodeInterval:
+    def build(self, end_s: float, unknown_s: float) -> NodeInterval:
         sample = self._summary.sample() or Sample("", Tick(end_s), {}, {})
         tick = Tick(end_s, self._late_s, self._missed)
-        return NodeInterval(replace(sample, tick=tick, events=tuple(self._events)), self._ticks)
+        return NodeInterval(replace(sample, tick=tick, events=tuple(self._events)), self._ticks, unknown_s)
 
 
 def _node_tick(head: Header, time_s: float, sample: Sample) -> NodeTick:

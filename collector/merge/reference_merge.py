@@ -6,7 +6,7 @@ from dataclasses import replace
 from collector.merge import aggregation
 from collector.merge.clock_correction import ClockCorrection
 from collector.merge.cluster_sample import ClusterSample
-from collector.merge.grid import Grid
+from collector.merge.grid import ANY_TIME, Grid
 from collector.merge.merge_job import Job, Merged, NodeRun, Product, catalogue_of, folders_of
 from collector.merge.node_intervals import node_intervals, placement
 from collector.merge.recordings import Recording
@@ -25,9 +25,10 @@ def reference_merge(
     recordings: Sequence[Recording], job: Job[Product], done: Callable[[int], None] = lambda _: None
 ) -> Merged[Product]:
     """Merge recordings onto one grid; call `done(1)` after each node. Raises OSError and TooManySeriesError."""
+    job = job.observing(recordings)
     runs, results = [], []
     for recording in recordings:
-        run = node_run(recording, job.grid, job.clock_of(recording), job.max_series)
+        run = node_run(recording, job.grid, job.clock_of(recording), job.max_series, job.observed)
         runs.append(run)
         results.append(job.result(run))
         done(1)
@@ -39,8 +40,14 @@ def reference_merge(
     return Merged(job.grid, tuple(results), cluster, indices, folders_of(recordings))
 
 
-def node_run(recording: Recording, grid: Grid, clock: ClockCorrection, max_series: int = MAX_SERIES) -> NodeRun:
-    """Return a node's run on the grid; `clock` corrects its times. Raises OSError and TooManySeriesError."""
+def node_run(
+    recording: Recording,
+    grid: Grid,
+    clock: ClockCorrection,
+    max_series: int = MAX_SERIES,
+    observed: tuple[float, float] = ANY_TIME,
+) -> NodeRun:
+    """Return a node's run on the grid; the arguments are as in `Job`. Raises OSError and TooManySeriesError."""
     limit = SeriesLimit(max_series, recording.node)
     integrity = Integrity()
 
@@ -55,7 +62,7 @@ def node_run(recording: Recording, grid: Grid, clock: ClockCorrection, max_serie
                     damaged += isinstance(record, Damage)
             integrity += order.integrity(damaged)
 
-    intervals, outside, ticks = node_intervals(entries(), grid, clock)
+    intervals, outside, ticks = node_intervals(entries(), grid, clock, observed)
     head = recording.sessions[-1].head
     return NodeRun(recording.node, head, lambda: intervals, integrity, outside=outside, ticks=ticks)
 
@@ -76,16 +83,20 @@ def cluster_sample(
     """Return the cluster's sample for an interval; `spans` contains the `summed_spans` of each node."""
     samples: list[tuple[aggregation.Placement, Sample]] = []
     lacking: set[Series] = set()
-    answered = 0
+    answered, down_s = 0, list[float]()
     for node, node_spans in zip(nodes, spans, strict=True):
         if (interval := node.intervals.get(index)) is not None:
-            samples.append((placement(node.head), _restricted(interval.sample, metrics)))
+            sample = _restricted(interval.sample, metrics)
+            samples.append((placement(node.head), aggregation.over_interval(metrics, sample, interval, node.head)))
             if node.answered(interval.sample):
                 answered += 1
                 inside = {series for series, (first, last) in node_spans.items() if first < index < last}
                 lacking |= inside - interval.sample.values.keys()
+            elif interval.unknown_s:
+                down_s.append(interval.unknown_s)
     once = aggregation.counted_once(metrics, samples)
-    return ClusterSample(aggregation.merged(metrics, once, Tick(grid.end_of(index)), lacking), answered)
+    sample = aggregation.merged(metrics, once, Tick(grid.end_of(index)), lacking)
+    return ClusterSample(sample, answered, len(down_s), max(down_s, default=0.0))
 
 
 def _restricted(sample: Sample, metrics: Collection[str]) -> Sample:

@@ -17,6 +17,7 @@ from collector.model.histogram import Buckets
 from collector.model.metric import Aggregation, Metric, Series
 from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import Tick
+from collector.recording.header import Header
 
 Sum = TypeVar("Sum")
 # For each aggregation, the function that combines two nodes' values, and its neutral element. Means are kept as sums;
@@ -62,11 +63,14 @@ class ClusterSums:
     elapsed: dict[str, Floats] = field(default_factory=dict)
     texts: dict[int, dict[Series, str | None]] = field(default_factory=dict)
     answered: Ints = field(init=False)
+    down: Ints = field(init=False)
+    down_s: Floats = field(init=False)
     nodes: Ints = field(init=False)
     shared: dict[Series, Bools] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.answered, self.nodes = self._ints(), self._ints()
+        self.down, self.down_s = self._ints(), self._floats()
 
     def _ints(self) -> Ints:
         return np.zeros(len(self.indices), np.int64)
@@ -81,14 +85,20 @@ class ClusterSums:
         rows = np.searchsorted(self.indices, indices)
         node_placement = placement(node.head)
         self.nodes[rows] += 1
-        covered = [node.elapsed[source] > 0 for source in node.head.sources if source in node.elapsed]
-        answered: Bools = np.any(covered, axis=0) if covered else np.zeros(len(rows), bool)
+        zeros = np.zeros(len(rows))
+        known_s = np.max([zeros, *(node.elapsed.get(source, zeros) for source in node.head.sources)], axis=0)
+        answered: Bools = np.asarray(known_s > 0)
         self.answered[rows] += answered
+        unknown_s = np.asarray([node.unknown_s.get(index, 0.0) for index in node.indices], np.float64)
+        down = ~answered & (unknown_s > 0)
+        self.down[rows] += down
+        self.down_s[rows] = np.maximum(self.down_s[rows], np.where(down, unknown_s, 0.0))
         averaged: dict[str, Bools] = {}
         for series, (increase, elapsed) in self._with_one_meaning(node.sums.counters):
             metric = self.metrics[series[0]]
             known = self._first_of_machine(node_placement.shared(metric, series), rows, elapsed > 0)
-            self._count(series, as_slice(rows[known]), increase[known], elapsed[known])
+            times_s = _rate_times_s(metric, node.head, elapsed, known_s, unknown_s)
+            self._count(series, as_slice(rows[known]), increase[known], elapsed[known], times_s[known])
             if metric.aggregation is Aggregation.MEAN:
                 averaged[series[0]] = averaged.get(series[0], False) | known
         for name, known in averaged.items():
@@ -108,7 +118,8 @@ class ClusterSums:
             self._histogram(series, rows, layouts, None if counter is None else counter[0] > 0)
         for source, covers in node.elapsed.items():
             longest = self.elapsed.setdefault(source, self._floats())
-            longest[rows] = np.maximum(longest[rows], covers)
+            spans = np.where(covers > 0, covers + unknown_s * (source in node.head.sources), 0.0)
+            longest[rows] = np.maximum(longest[rows], spans)
         for index, texts in zip(node.indices, node.texts, strict=True):
             for series, text in self._with_one_meaning(texts):
                 self._set_text(index, series, text)
@@ -127,6 +138,7 @@ class ClusterSums:
 
         self.indices = reached
         self.answered, self.nodes = wider(self.answered), wider(self.nodes)
+        self.down, self.down_s = wider(self.down), wider(self.down_s)
         for series, (increase_sum, rate_sum, longest, nodes, busy) in self.counters.items():
             self.counters[series] = wider(increase_sum), wider(rate_sum), wider(longest), wider(nodes), wider(busy)
         for series, (nodes, total, lowest, highest) in self.gauges.items():
@@ -157,12 +169,13 @@ class ClusterSums:
         reported[rows] |= known
         return first
 
-    def _count(self, series: Series, rows: slice | Ints, increase: Floats, elapsed: Floats) -> None:
+    def _count(self, series: Series, rows: slice | Ints, increase: Floats, elapsed: Floats, times_s: Floats) -> None:
+        """Add a node's counter, whose rates are those over `times_s`."""
         if series not in self.counters:
             self.counters[series] = self._floats(), self._floats(), self._floats(), self._ints(), self._ints()
         increase_sum, rate_sum, longest, nodes, busy = self.counters[series]
         increase_sum[rows] += increase
-        rate_sum[rows] += increase / elapsed
+        rate_sum[rows] += increase / times_s
         longest[rows] = np.maximum(longest[rows], elapsed)
         nodes[rows] += 1
         busy[rows] += increase > 0
@@ -203,6 +216,8 @@ class ClusterSums:
         other._extend(self.indices)
         self.nodes += other.nodes
         self.answered += other.answered
+        self.down += other.down
+        self.down_s = np.maximum(self.down_s, other.down_s)
         for series, counter in other.counters.items():
             _join_series(self.counters, series, counter, (np.add, np.add, np.maximum, np.add, np.add))
         for series, gauge in other.gauges.items():
@@ -253,7 +268,9 @@ class ClusterSums:
             index = int(self.indices[row])
             tick = Tick(grid.end_of(index))
             sample = Sample(aggregation.NAME, tick, values[row], covered, spread=spread[row])
-            samples[index] = ClusterSample(sample, int(self.answered[row]))
+            samples[index] = ClusterSample(
+                sample, int(self.answered[row]), int(self.down[row]), float(self.down_s[row])
+            )
         return samples
 
     def _buckets(
@@ -274,6 +291,16 @@ class ClusterSums:
             lengths = [length for length in layouts if known[length][row]] or list(layouts)[:1]
             buckets = [Buckets(upper_bounds[length], tuple(layouts[length][row].tolist())) for length in lengths]
             values[row][series] = histogram.merge(buckets)
+
+
+def _rate_times_s(metric: Metric, head: Header, elapsed: Floats, known_s: Floats, unknown_s: Floats) -> Floats:
+    """Return the times over which a node's increases are rates; see `aggregation.over_interval`."""
+    lag_s, lag_if_complete_s = (aggregation.allowed_lag_s(metric, head, is_complete=known) for known in (False, True))
+    if lag_s == np.inf:
+        return elapsed
+    lengths_s = known_s + unknown_s
+    short: Bools = lengths_s - elapsed > np.where(unknown_s > 0, lag_s, lag_if_complete_s)
+    return np.where(short, lengths_s, elapsed) if short.any() else elapsed
 
 
 Key = TypeVar("Key", Series, str)

@@ -38,6 +38,7 @@ def columnar_merge(
     The tasks run in `executor`, such as a cluster, or else in local processes. `merge_task` replaces `merge_nodes` if
     the recordings are not where the tasks run. Raises OSError, UnsupportedError and TooManySeriesError.
     """
+    job = job.observing(recordings)
     metrics = catalogue_of(recordings)
     span = interval_span(recordings, job)
     total = ClusterSums(span, metrics)

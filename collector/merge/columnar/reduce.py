@@ -17,8 +17,8 @@ from collector.merge.clock_correction import ClockCorrection
 from collector.merge.columnar.decode import Block, UnsupportedError, blocks
 from collector.merge.columnar.last_readings import LastReadings
 from collector.merge.columnar.series_rates import BlockRates, rates_of
-from collector.merge.coverage import NodeTick
-from collector.merge.grid import Grid
+from collector.merge.coverage import NodeTick, unknown_times
+from collector.merge.grid import ANY_TIME, Grid
 from collector.merge.node_columns import IntervalSums, NodeColumns
 from collector.merge.node_intervals import has_failed, shared_name, with_reference_time
 from collector.merge.recordings import Recording
@@ -39,11 +39,13 @@ def reduced(
     clock: ClockCorrection,
     max_series: int = MAX_SERIES,
     wanted: Collection[str | Series] | None = None,
+    observed: tuple[float, float] = ANY_TIME,
 ) -> NodeColumns:
     """Return a node's recording as intervals of the grid; `clock` corrects the node's times.
 
     wanted  metrics, and individual series of other metrics; None for all. The sums contain all series of their metrics,
             and of the counters that belong to their histograms.
+    observed  the time range in which the node should have been sampled.
 
     Raises OSError, UnsupportedError and TooManySeriesError.
     """
@@ -52,7 +54,7 @@ def reduced(
         reducer.begin()
         for path in session.files:
             reducer.read(path, session.head.session)
-    return reducer.column(recording.node, recording.sessions[-1].head)
+    return reducer.column(recording.node, recording.sessions[-1].head, observed)
 
 
 @dataclass
@@ -203,7 +205,7 @@ class _NodeReducer:
                 line = int(before[-1] if len(before) else known[0])
                 self._outside[name] = changes[bisect_right(changes, line, key=itemgetter(0)) - 1][1]
 
-    def column(self, node: str, head: Header) -> NodeColumns:
+    def column(self, node: str, head: Header, observed: tuple[float, float]) -> NodeColumns:
         """End the last session, and return the node's columns."""
         self._end()
         indices = sorted(self._ticks)
@@ -228,6 +230,7 @@ class _NodeReducer:
             self._integrity,
             self._outside,
             self._all_ticks,
+            unknown_times(self._all_ticks, self._grid, indices, observed, paced=head.paced),
         )
 
 

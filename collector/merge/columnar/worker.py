@@ -49,7 +49,7 @@ def merge_nodes(
     sums = ClusterSums(indices, metrics)
     results = []
     for recording in recordings:
-        node = reduced(recording, job.grid, job.clock_of(recording), job.max_series, job.wanted)
+        node = reduced(recording, job.grid, job.clock_of(recording), job.max_series, job.wanted, job.observed)
         sums.add(node)
         run = NodeRun(
             node.node,

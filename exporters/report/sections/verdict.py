@@ -15,7 +15,7 @@ from exporters.report.report_data import ReportData
 from exporters.report.sections.first_saturated import saturation_text
 from exporters.results.comparison.run_settings import RunSettings, setting_pairs
 from exporters.results.summary.error_share import failed
-from exporters.results.summary.phase_coverage import coverage_texts, subject_text
+from exporters.results.summary.phase_coverage import coverage_texts, is_lower_bound, subject_text
 from exporters.results.summary.phase_summary import PhaseSummary, occurring
 from exporters.results.summary.summary_text import no_summary_text, number_text
 from exporters.rows.operation_columns import TOTAL_RATE
@@ -77,10 +77,11 @@ def _server(total: PhaseSummary) -> str:
             parts.append(f"{rate:,.0f} {operation.title}/s{tail}")
     if not parts:
         return "The cluster's throughput is unknown."
+    served = f"{subject_text(total.values)} served{' at least' if is_lower_bound(total.values) else ''}"
     rate = total.values.get(TOTAL_RATE)
     if all(operation.is_usual for operation in operations) or not isinstance(rate, int | float):
-        return f"{subject_text(total.values)} served {_and(parts)}."
-    return f"{subject_text(total.values)} served {rate:,.0f} operations/s: {_and(parts)}."
+        return f"{served} {_and(parts)}."
+    return f"{served} {rate:,.0f} operations/s: {_and(parts)}."
 
 
 def _and(parts: Sequence[str]) -> str:

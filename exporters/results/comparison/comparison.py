@@ -25,6 +25,7 @@ class PhaseData:
     """A phase of a run.
 
     server  the cluster's intervals.
+    note    which intervals and nodes `server` does not have, of those that the recordings have; "" if it has all.
     client  the clients' bins by the kind of latency and the prefix of their columns; see `latency_kinds`.
     stated  the client columns of the phase's summary, including percentiles that a load generator reported without
             histogram counts.
@@ -33,6 +34,7 @@ class PhaseData:
     server: Sequence[ServerInterval] = ()
     client: Mapping[str, Mapping[str, ClientBins]] = field(default_factory=dict)
     stated: Mapping[str, Cell] = field(default_factory=dict)
+    note: str = ""
 
     def bins(self, kind: str) -> Mapping[str, ClientBins]:
         """Return the bins for the given kind of latency, keyed by column prefix; {} if there are none."""

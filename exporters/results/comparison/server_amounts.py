@@ -30,12 +30,16 @@ class ServerInterval:
 
 
 def server_intervals(choice: Choice, samples: Sequence[ClusterSample], nodes: int) -> list[ServerInterval]:
-    """Return the intervals in which the largest number of nodes answered; in the others, the sums would be too low."""
-    max_answered = max((sample.answered for sample in samples), default=0)
+    """Return the intervals in which the operations of the largest number of nodes are known.
+
+    As in the summary, a node that was down served nothing. In the other intervals, the sums would be too low, because
+    a node was not sampled, or because a later interval includes its operations.
+    """
+    max_known = known_nodes(samples)
     operations = table_of(choice).view.operations
-    return [
+    intervals = [
         ServerInterval(
-            phase_values(choice, sample, nodes),
+            phase_values(choice, sample, nodes) | (_nothing_served(sample) if not sample.answered else {}),
             {
                 operation.word: buckets
                 for operation in OPERATIONS
@@ -43,8 +47,26 @@ def server_intervals(choice: Choice, samples: Sequence[ClusterSample], nodes: in
             },
         )
         for sample in samples
-        if sample.answered == max_answered
+        if sample.answered + sample.down == max_known
     ]
+    for operation in OPERATIONS:
+        name = f"{operation.plural}_per_s"
+        first = next((number for number, part in enumerate(intervals) if part.row.get(name) is not None), 0)
+        for part in intervals[:first]:
+            # As in the summary, a counter that appears in the phase counts from then on, for all of the phase.
+            part.row[name] = 0.0
+    return intervals
+
+
+def known_nodes(samples: Iterable[ClusterSample]) -> int:
+    """Return the largest number of nodes whose operations are known in one of these intervals."""
+    return max((sample.answered + sample.down for sample in samples), default=0)
+
+
+def _nothing_served(sample: ClusterSample) -> Row:
+    """Return the rates in an interval in which all nodes were down; none if none was."""
+    rates = (TOTAL_RATE, *(f"{operation.plural}_per_s" for operation in OPERATIONS))
+    return {"interval_s": sample.down_s, **dict.fromkeys(rates, 0.0)} if sample.down else {}
 
 
 @dataclass(frozen=True)

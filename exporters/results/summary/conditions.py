@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from collector.printable import one_line
+from exporters.results.summary.phase_coverage import is_lower_bound
 from exporters.results.summary.phase_summary import PhaseSummary
 from exporters.rows.formulas import Cell
 
@@ -44,7 +45,12 @@ class Condition:
             yield f"the run has no value for {self.column}"
         for summary in summaries:
             if self.holds(summary.values):
-                yield f"{self.column} is {summary.values[self.column]} in phase '{one_line(summary.name)}'"
+                least = "at least " if self._is_server_rate and is_lower_bound(summary.values) else ""
+                yield f"{self.column} is {least}{summary.values[self.column]} in phase '{one_line(summary.name)}'"
+
+    @property
+    def _is_server_rate(self) -> bool:
+        return self.column.endswith("s_per_s") and not self.column.startswith("client_")
 
 
 def condition_of(text: str) -> Condition:

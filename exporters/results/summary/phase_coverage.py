@@ -47,6 +47,11 @@ def subject_text(values: Mapping[str, Cell]) -> str:
     return f"{subject} ({incomplete} of {of} not throughout)" if incomplete else subject
 
 
+def is_lower_bound(values: Mapping[str, Cell]) -> bool:
+    """Return whether a phase's rates are lower bounds, because operations in missing intervals may be unknown."""
+    return _count(values, "nodes_incomplete") > 0
+
+
 def _count(values: Mapping[str, Cell], name: str) -> int:
     value = values.get(name)
     return round(value) if isinstance(value, int | float) else 0

@@ -8,7 +8,7 @@ from collector.printable import count_text, one_line
 from collector.runs.phases import TOTAL
 from collector.runs.run import Run
 from exporters.results.summary.client_values import PERCENTILES, UNKNOWN_RATE
-from exporters.results.summary.phase_coverage import coverage_texts, nodes_text, time_of_day
+from exporters.results.summary.phase_coverage import coverage_texts, is_lower_bound, nodes_text, time_of_day
 from exporters.results.summary.phase_summary import CLIENT_PEAKS, PEAKS, PROCESS_CPU, Peak, PhaseSummary, occurring
 from exporters.rows.formulas import Cell
 from exporters.rows.operation_columns import TOTAL_RATE
@@ -120,6 +120,9 @@ def incomplete_texts(summaries: Sequence[PhaseSummary], clock: Callable[[float],
             nodes = f"{missing:.0f} of {count_text(round(known + missing), 'node')} not included"
             texts.append(f"{one_line(summary.name)}: {nodes}")
         texts += [f"{one_line(summary.name)}: {text}" for text in coverage_texts(summary.incomplete, clock)]
+        if is_lower_bound(summary.values):
+            why = "operations in missing intervals count only if a later reading includes them"
+            texts.append(f"{one_line(summary.name)}: the nodes' rates are lower bounds: {why}")
     return texts
 
 

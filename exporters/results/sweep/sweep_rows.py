@@ -161,16 +161,17 @@ def sweep_table(
     ]
     parameters = tuple(combinations[0]) if combinations else ()
     kind = kinds.pop() if len(kinds) == 1 else ""
-    return SweepTable(name, parameters, repeats, source, kind, with_best(rows), items_per_op)
+    return SweepTable(name, parameters, repeats, source, kind, with_best(rows, source), items_per_op)
 
 
-def with_best(rows: Sequence[SweepRow]) -> tuple[SweepRow, ...]:
+def with_best(rows: Sequence[SweepRow], source: str = CLIENT) -> tuple[SweepRow, ...]:
     """Return the rows with a mark on the best one: the highest throughput without more errors than others.
 
     Only rows count whose error share is at most ERROR_TOLERANCE above the lowest one. If no error share is known, all
-    rows with a throughput count.
+    rows with a throughput count. A throughput of SERVER is only a lower bound if nodes lack intervals, so it cannot be
+    compared with others.
     """
-    measured = [row for row in rows if row.throughput is not None]
+    measured = [row for row in rows if row.throughput is not None and not (source == SERVER and row.intervals_missing)]
     shares = [row.error_share for row in measured if row.error_share is not None]
     if shares:
         highest = min(shares) + ERROR_TOLERANCE

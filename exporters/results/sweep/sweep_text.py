@@ -76,6 +76,11 @@ def notes(table: SweepTable) -> Iterator[str]:
             f"Best: {values}, {number_text(best.throughput, 0)} {table.unit.name}, the highest throughput among the"
             f" combinations whose error share is at most {ERROR_TOLERANCE:.1%} above the lowest one."
         )
+    if any(is_lower_bound(table, row) for row in table.rows):
+        yield (
+            "At least: where nodes lack intervals, the servers' throughput is a lower bound, and the combination cannot"
+            " be the best one."
+        )
     if any(row.has_converged is False for row in table.rows):
         yield (
             "Not converged: the throughput of the whole run differs from that after the warm-up by more than"
@@ -83,6 +88,11 @@ def notes(table: SweepTable) -> Iterator[str]:
         )
     if any(row.is_only_stated for row in table.rows):
         yield "Percentiles of several runs are unknown, because the load generator states only those of each run."
+
+
+def is_lower_bound(table: SweepTable, row: SweepRow) -> bool:
+    """Return whether the throughput of a row is a lower bound."""
+    return table.source == SERVER and bool(row.runs and row.intervals_missing)
 
 
 def source_text(table: SweepTable) -> str:
@@ -104,7 +114,7 @@ def _cells(table: SweepTable, row: SweepRow) -> list[str]:
         number_text(row.p99_ms, 2),
         number_text(row.errors, 0),
         f"{row.error_share:.2%}" if row.error_share is not None else "-",
-        ", ".join(_remarks(row)),
+        ", ".join([*(["at least"] if is_lower_bound(table, row) else []), *_remarks(row)]),
     ]
 
 

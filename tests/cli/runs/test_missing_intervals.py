@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,11 @@ from cli.experiments.capacity.step_reader import recorded_step
 from cli.experiments.sweep.run_measurement import run_values
 from cli.main import main
 from cli.runs.finish import finish
+from collector.model.metric import Values
 from collector.model.snapshot import Snapshot
 from collector.runs.run import Run, RunCluster, RunCommand, RunCondition, RunNode, RunPhase
 from collector.runs.run_file import read_run, write_run
-from tests.collector.merge.recorded_nodes import BEGIN_S, busy, record
+from tests.collector.merge.recorded_nodes import BEGIN_S, READ_TIME, READS, busy, record
 from tests.collector.zones import local_zone
 
 # The run begins 10 s after the recordings and lasts 70 s. The time of its beginning is 11:06:50 in UTC.
@@ -82,7 +83,7 @@ def test_a_frozen_and_a_killed_node_are_stated(
         assert main(["runs", str(tmp_path)]) == 0
         header, row = capsys.readouterr().out.splitlines()
     assert header.split()[4:6] == ["NODES", "READS/s"]
-    assert "  3, 2 partly       30  " in row
+    assert "  3, 2 partly       26  " in row
     for text in (errors, shown):
         assert f"main: n2: {FROZEN}\n" in text
         assert f"main: n3: {KILLED}\n" in text
@@ -92,15 +93,17 @@ def test_a_frozen_and_a_killed_node_are_stated(
     assert [condition.met for condition in read_run(tmp_path).conditions] == [True, False]
     values = values_of(tmp_path)
     assert (values["nodes"], values["nodes_missing"], values["nodes_incomplete"]) == (3, 0, 2)
-    # The counters of the frozen node include its operations, and the killed node's rate is that of the time before.
-    assert (values["reads"], values["reads_per_s"]) == (2 * 700 + 400, 30)
+    # The counters of the frozen node include its operations, and the killed node served nothing from then on.
+    assert (values["reads"], values["interval_s"]) == (2 * 700 + 400, 70)
+    assert values["reads_per_s"] == pytest.approx(1800 / 70, abs=1e-3)
+    assert "main: the nodes' rates are lower bounds: operations in missing intervals count only if" in errors
 
 
 def test_the_report_states_them_in_its_verdict_and_as_events(failing: Run, tmp_path: Path) -> None:
     finish(tmp_path, failing, quiet=True)
     report = (tmp_path / "report.md").read_text()
     verdict = report.split("## Verdict")[1].split("\n## ")[0]
-    assert "The cluster (2 of its nodes not throughout) served 30 reads/s" in verdict
+    assert "The cluster (2 of its nodes not throughout) served at least 26 reads/s" in verdict
     assert f"**n2: {FROZEN}.**" in verdict
     assert f"**n3: {KILLED}.**" in verdict
     assert "No samples were lost" not in verdict
@@ -367,3 +370,116 @@ def test_a_node_that_was_not_recorded_is_missing_in_merged_rows_and_in_top(
     assert "http://n2" in shown
     assert main(["top", "--replay", str(tmp_path), "--once", "--format", "json"]) == 0
     assert problem in capsys.readouterr().out
+
+
+def not_sampled(node: str, seconds: Collection[int]) -> list[Snapshot]:
+    return [tick for second, tick in enumerate(busy(node, TICKS)) if second not in seconds]
+
+
+SHIFTS: Mapping[str, Callable[[str, Collection[int]], list[Snapshot]]] = {"down": silent, "not sampled": not_sampled}
+"""How a node can be without answers at the beginning or at the end of its recording."""
+
+
+@pytest.fixture(params=SHIFTS)
+def in_turn(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
+    """A run in which one node answers throughout, and two others only before and after the middle."""
+    without = SHIFTS[request.param]
+    nodes = {"n1": busy("n1", TICKS), "n2": without("n2", range(46)), "n3": without("n3", range(46, TICKS))}
+    return run_of(tmp_path, nodes, conditions=(RunCondition("reads_per_s < 25"),))
+
+
+def test_nodes_that_answered_at_different_times_are_not_added_up_as_if_at_the_same_time(
+    in_turn: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    finish(tmp_path, in_turn, quiet=False)
+    values = values_of(tmp_path)
+    # Never more than two nodes answered at the same time; the first reading of n2 has no rate.
+    assert (values["nodes"], values["reads"], values["interval_s"]) == (3, 700 + 340 + 350, 70)
+    assert values["reads_per_s"] == pytest.approx(1390 / 70, abs=1e-3)
+    assert "served at least 20 reads/s" in (tmp_path / "report.md").read_text()
+    assert f"reads_per_s is at least {values['reads_per_s']} in phase 'main'" in capsys.readouterr().err
+    assert main(["merge", str(tmp_path), "-i", "10", "-o", str(tmp_path / "out")]) == 0
+    with (tmp_path / "out" / "rows.csv").open() as rows:
+        cluster = [row for row in csv.DictReader(rows) if row["node"] == "cluster"]
+    assert {float(row["reads_per_s"]) for row in cluster} <= {19.0, 20.0}
+
+
+NOTE = "compares {} of 70 intervals of the nodes: the operations of the others are unknown, or part of a later interval"
+
+
+def finished(folder: Path, nodes: Mapping[str, Sequence[Snapshot]]) -> Path:
+    run = replace(run_of(folder, nodes), name=folder.name)
+    write_run(folder, run)
+    finish(folder, run, quiet=True)
+    return folder
+
+
+def compared(a: Path, b: Path, capsys: pytest.CaptureFixture[str], column: str = "reads_per_s") -> tuple[Any, Any, str]:
+    """Return a column of two runs in a comparison, and the note on the intervals of the second one."""
+    capsys.readouterr()
+    assert main(["compare", str(a), "--with", str(b), "--json"]) == 0
+    output = capsys.readouterr()
+    (part,) = (part for part in json.loads(output.out)["comparisons"] if part["column"] == column)
+    notes = [line.partition("main: ")[2] for line in output.err.splitlines() if f"{b.name}: main: compares" in line]
+    return part["value_a"], part["value_b"], "".join(notes)
+
+
+def test_a_comparison_counts_operations_that_a_later_reading_includes_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nodes = {"n1": busy("n1", TICKS), "n2": silent("n2", range(30, 36))}
+    a, b = (finished(tmp_path / name, nodes) for name in "ab")
+    assert values_of(a)["reads_per_s"] == 20
+    assert compared(a, b, capsys) == (pytest.approx(20), pytest.approx(20), NOTE.format("64"))
+
+
+@pytest.mark.parametrize("kind", SHIFTS)
+def test_a_comparison_has_the_intervals_of_the_summary_or_states_how_many(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a = finished(tmp_path / "a", {name: busy(name, TICKS) for name in ("n1", "n2")})
+    b = finished(tmp_path / "b", {"n1": busy("n1", TICKS), "n2": SHIFTS[kind]("n2", range(12, TICKS))})
+    rate_a, rate_b, note = compared(a, b, capsys)
+    assert rate_a == pytest.approx(20)
+    if kind == "down":
+        assert (rate_b, note) == (pytest.approx(values_of(b)["reads_per_s"], abs=1e-3), "")
+    else:
+        # Without samples, it is unknown what the node served.
+        assert (rate_b, note) == (pytest.approx(20), NOTE.format("1"))
+
+
+def test_a_cluster_of_one_node_serves_nothing_while_it_is_down(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = (finished(tmp_path / name, {"n1": silent("n1", range(46, TICKS))}) for name in "ab")
+    values = values_of(a)
+    assert (values["reads"], values["interval_s"], values["reads_per_s"]) == (350, 70, 5)
+    assert compared(a, b, capsys) == (pytest.approx(5), pytest.approx(5), "")
+
+
+def test_a_late_tick_does_not_lower_a_rate(tmp_path: Path) -> None:
+    late = [tick for second, tick in enumerate(busy("n2", TICKS)) if second != 40]
+    finish(tmp_path, run_of(tmp_path, {"n1": busy("n1", TICKS), "n2": late}), quiet=True)
+    assert values_of(tmp_path)["reads_per_s"] == 20
+    assert main(["merge", str(tmp_path), "-i", "10", "-o", str(tmp_path / "out")]) == 0
+    with (tmp_path / "out" / "rows.csv").open() as rows:
+        assert {row["reads_per_s"] for row in csv.DictReader(rows) if row["node"] == "cluster"} == {"20"}
+
+
+def test_operations_whose_counter_appears_during_a_phase_have_the_rate_of_the_phase(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scope = "RangeSlice"
+    ticks = []
+    for second, snapshot in enumerate(busy("n1", TICKS)):
+        more: Values = {(READS[0], scope): 5 * (second - 49), (READ_TIME[0], scope): 0} if second >= 50 else {}
+        scrape = replace(snapshot.scrapes[0], values={**snapshot.scrapes[0].values, **more})
+        ticks.append(replace(snapshot, scrapes=(scrape,)))
+    a, b = (finished(tmp_path / name, {"n1": ticks, "n2": busy("n2", TICKS)}) for name in "ab")
+    values = values_of(a)
+    assert (values["range_reads"], values["reads_per_s"]) == (150, 20)
+    assert values["range_reads_per_s"] == pytest.approx(150 / 70, abs=1e-3)
+    assert values["operations_per_s"] == pytest.approx(20 + 150 / 70, abs=1e-3)
+    assert compared(a, b, capsys, "range_reads_per_s") == (pytest.approx(150 / 70), pytest.approx(150 / 70), "")
+    total = pytest.approx(20 + 150 / 70)
+    assert compared(a, b, capsys, "operations_per_s") == (total, total, "")

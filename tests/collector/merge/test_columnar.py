@@ -143,6 +143,7 @@ def assert_same(reference: NodeInterval, columnar: NodeInterval) -> None:
     assert expected.spread == {series: pytest.approx(extremes) for series, extremes in actual.spread.items()}
     assert sorted(expected.events, key=repr) == sorted(actual.events, key=repr)
     assert (expected.tick, reference.ticks) == (actual.tick, columnar.ticks)
+    assert reference.unknown_s == columnar.unknown_s
 
 
 def limited(sample: Sample, names: Collection[str]) -> Sample:
@@ -244,7 +245,7 @@ def test_both_implementations_give_the_same_cluster_intervals(
     assert reference.nodes == columnar.nodes
     assert (reference.indices, reference.cluster.keys()) == (columnar.indices, columnar.cluster.keys())
     for index, interval in reference.cluster.items():
-        assert interval.answered == columnar.cluster[index].answered
+        assert replace(interval, sample=columnar.cluster[index].sample) == columnar.cluster[index]
         expected, actual = (limited(sample, wanted) for sample in (interval.sample, columnar.cluster[index].sample))
         assert_same(NodeInterval(expected, 0), NodeInterval(actual, 0))
 

@@ -149,6 +149,8 @@ def test_the_text_states_which_nodes_and_intervals_a_phase_lacks() -> None:
         "late: n2: 40 of 70 intervals, did not answer from 00:17:20 until the end",
         "late: n3: 40 of 70 intervals, was not sampled from 00:17:20 to 00:17:50 (restarted)",
         "late: n1: 64 of 70 intervals, did not answer from 00:16:50 to 00:16:57",
+        "late: the nodes' rates are lower bounds: operations in missing intervals count only if a later reading"
+        " includes them",
     ]
     assert lines[2].split()[:4] == ["main", "70", "s", "all"]
     assert " ".join(lines[4].split()[:8]) == "late 70 s 4 of 8, 3 partly"

@@ -20,6 +20,7 @@ from exporters.results.sweep.sweep_rows import (
     sweep_table,
     with_best,
 )
+from exporters.results.sweep.sweep_text import plain_lines
 from tests.exporters.results.sweep.swept import client_run, hostile_table
 
 LATENCIES_MS = st.lists(st.integers(1, 1000), min_size=1, max_size=50)
@@ -140,3 +141,13 @@ def test_the_best_row_has_the_highest_throughput_without_more_errors() -> None:
 def test_the_hostile_table_has_a_best_row() -> None:
     table = hostile_table()
     assert table.best is table.rows[2]
+
+
+def test_a_throughput_of_servers_with_missing_intervals_is_never_the_best() -> None:
+    rows = [SweepRow({"c": str(number)}, 1, ops_per_s=rate) for number, rate in enumerate((2999.0, 3002.0))]
+    rows[1] = replace(rows[1], intervals_missing=3)
+    assert [row.is_best for row in with_best(rows, SERVER)] == [True, False]
+    assert [row.is_best for row in with_best(rows, CLIENT)] == [False, True]
+    table = replace(sweep_table("s", [{"c": "0"}], [[]], 1), source=SERVER, rows=with_best(rows, SERVER))
+    assert [line for line in plain_lines(table) if "at least" in line] == [plain_lines(table)[2]]
+    assert [line for line in plain_lines(table) if line.startswith("At least: where nodes lack intervals")]
