@@ -29,12 +29,11 @@ from collector.load_results.client_format import (
     ResultClock,
     UnknownFormatError,
 )
-from collector.load_results.client_result import ClientInterval, ClientResult, shifted
+from collector.load_results.client_result import ClientInterval, ClientResult, redacted_result, shifted
 from collector.load_results.format_registry import choice_of, client_formats, recognised_format
 from collector.load_results.load_span import MAX_OUTSIDE_S, LoadTimes, fitting_offset_s, with_outside_note, with_stall
-from collector.load_results.redacted_result import redacted_result
+from collector.load_results.result_checks import have_same_operations
 from collector.load_results.result_file import write_result
-from collector.load_results.same_operations import have_same_operations
 from collector.load_results.stepped_results import on_run_clock, parts_within
 from collector.merge.clock_correction import MAX_DRIFT, ClockPart, times_when_shown
 from collector.merge.clock_steps import clock_parts as recorded_parts

@@ -9,8 +9,8 @@ from cli.errors import CasstatError, note
 from cli.runs.client_results import expanded
 from cli.runs.command.command_log import LOG_FILE
 from collector.load_results.client_format import FormatChoice
-from collector.load_results.live.growing_results import GrowingResults
-from collector.load_results.redacted_result import redacted_errors
+from collector.load_results.client_result import redacted_errors
+from collector.load_results.growing_results import GrowingResults
 from collector.redaction.redactor import Redactor
 from exporters.api.app import load_app
 from exporters.api.server import Server

@@ -24,7 +24,7 @@ from cli.runs.redacted_files import (
 from cli.runs.unfinished_runs import UNFINISHED_SUBFOLDER
 from collector.atomic_file import write_json
 from collector.load_results import result_file
-from collector.load_results.redacted_result import redacted_result
+from collector.load_results.client_result import redacted_result
 from collector.load_results.result_file import ResultFileError, read_result, write_result
 from collector.printable import count_text, one_line
 from collector.redaction.redactor import Redactor

@@ -17,8 +17,7 @@ from cli.runs.marks_file import FILE as MARKS_FILE
 from cli.runs.summary_file import SUMMARY_FILE
 from collector.load_results import result_file
 from collector.printable import indented_json, printable_json
-from collector.redaction.redacted_json import RedactedJson
-from collector.redaction.redactor import RedactedStream, Redactor
+from collector.redaction.redactor import RedactedJson, RedactedStream, Redactor
 from collector.redaction.secret_forms import REDACTED
 from collector.runs import redacted_run, redacted_sweep
 from collector.runs.run_file import CLIENT_HOSTS_FOLDER, NODES_FOLDER

@@ -1,12 +1,66 @@
 """The result of a load generator, in one form for all of them."""
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from functools import cache
+from itertools import accumulate, groupby
+from math import ceil
 
-from collector.load_results.client_latency import Latency
 from collector.printable import count_text, unique_text
+from collector.redaction.redactor import Redactor
+
+NS_PER_S = 1_000_000_000
+SIGNIFICANT_BITS = 11
+"""Values keep this many leading bits, as in an HdrHistogram with three significant digits: an error below 0.1%."""
+# The quotient of a percentage and 100 is not always exact, so a rank may be slightly above a whole number.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Latency:
+    """The latencies of some operations.
+
+    counts    the number of operations by latency in nanoseconds; a key is the highest value that the load generator
+              does not distinguish from the true one.
+    stated_s  percentiles that the load generator states, in seconds by percentage; empty if there are counts.
+    """
+
+    counts: Mapping[int, int] = field(default_factory=dict)
+    stated_s: Mapping[float, float] = field(default_factory=dict)
+
+    def percentile_s(self, percentage: float) -> float | None:
+        """Return a percentile in seconds; None if it is unknown, because percentiles are never interpolated."""
+        return self.percentiles_s((percentage,))[0]
+
+    def percentiles_s(self, percentages: Iterable[float]) -> list[float | None]:
+        """Return several percentiles, as `percentile_s` does."""
+        if not self.counts:
+            return [self.stated_s.get(percentage) for percentage in percentages]
+        values = sorted(self.counts)
+        cumulative = list(accumulate(self.counts[value] for value in values))
+        # As in HdrHistogram, the rank of a percentile is at least 1.
+        ranks = [max(ceil(percentage / 100 * cumulative[-1] - _ROUNDING), 1) for percentage in percentages]
+        return [values[bisect_left(cumulative, rank)] / NS_PER_S for rank in ranks]
+
+    @property
+    def longest_s(self) -> float:
+        """The longest latency that is known, in seconds; 0 if none is."""
+        return max(self.counts) / NS_PER_S if self.counts else max(self.stated_s.values(), default=0.0)
+
+    @property
+    def mean_s(self) -> float | None:
+        """The mean in seconds; None if there are no counts."""
+        total = sum(self.counts.values())
+        return sum(value * count for value, count in self.counts.items()) / total / NS_PER_S if total else None
+
+
+def rounded_up(value_ns: int) -> int:
+    """Return the highest value with the same SIGNIFICANT_BITS leading bits."""
+    shift = max(value_ns.bit_length() - SIGNIFICANT_BITS, 0)
+    return value_ns | ((1 << shift) - 1)
+
 
 MAX_COUNTS = 2_000_000
 """The limit on different latencies of all intervals of a result: reading it again takes about 220 bytes for each."""
@@ -235,3 +289,31 @@ def shifted(result: ClientResult, offset_s: float) -> ClientResult:
         for operation in result.operations
     )
     return replace(result, operations=operations)
+
+
+def redacted_result(result: ClientResult, redactor: Redactor) -> ClientResult:
+    """Return the result with the secrets in its texts replaced; the names of its operations remain unique."""
+    # The same few kinds of errors occur in many intervals.
+    text = cache(redactor.text)
+    operations = []
+    for operation in result.operations:
+        total = None if operation.total is None else redacted_errors(operation.total, text)
+        intervals = tuple(redacted_errors(interval, text) for interval in operation.intervals)
+        operations.append(Operation(text(operation.name), intervals, total))
+    return replace(
+        result,
+        tool=text(result.tool),
+        source=text(result.source),
+        operations=with_unique_names(operations),
+        notes=tuple(map(text, result.notes)),
+    )
+
+
+def redacted_errors(interval: ClientInterval, text: Callable[[str], str]) -> ClientInterval:
+    """Return the interval with its kinds of errors as `text` redacts them."""
+    if all(text(kind) == kind for kind in interval.errors):
+        return interval
+    total: Counter[str] = Counter()
+    for kind, number in interval.errors.items():
+        total[text(kind)] += number
+    return replace(interval, errors=dict(total))

@@ -22,17 +22,18 @@ from collector.load_results.client_format import (
     reason_of,
 )
 from collector.load_results.client_result import ClientResult, with_joined_intervals, with_unique_names
-from collector.load_results.parsing.command_output import plain_text
-from collector.load_results.parsing.container_logs import LogPrefix, log_prefix
-from collector.load_results.parsing.plain_files import (
+from collector.load_results.command_output import plain_text
+from collector.load_results.plain_files import (
+    LogPrefix,
     further_texts,
     head_of,
+    log_prefix,
     require_not_compressed,
     texts_in,
     unpacked,
     without_prefix,
 )
-from collector.load_results.sound_results import doubts, require_sound
+from collector.load_results.result_checks import doubts, require_sound
 from collector.printable import one_line
 
 

@@ -13,9 +13,8 @@ from typing import Any
 
 from collector.atomic_file import replace_file
 from collector.garbage_collection import gc_paused
-from collector.load_results.client_latency import Latency
-from collector.load_results.client_result import ClientInterval, ClientResult, Operation
-from collector.load_results.sound_results import require_values
+from collector.load_results.client_result import ClientInterval, ClientResult, Latency, Operation
+from collector.load_results.result_checks import require_values
 from collector.printable import one_line
 from collector.whole_file import UnsuitableFileError, read_whole
 

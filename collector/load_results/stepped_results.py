@@ -13,7 +13,7 @@ from statistics import median
 from collector.load_results.client_format import ClientFormatError, CommandTimes, ResultClock
 from collector.load_results.client_result import ClientInterval, ClientResult, Operation, shifted, total_of
 from collector.load_results.load_span import MAX_OUTSIDE_S, NOMINAL_S, empty_share
-from collector.load_results.sound_results import tolerance_s
+from collector.load_results.result_checks import tolerance_s
 from collector.merge.clock_correction import ClockPart
 from collector.printable import local_time
 

@@ -13,11 +13,9 @@ from functools import cached_property
 from itertools import pairwise
 
 from collector.load_results.client_format import ClientFormatError
-from collector.load_results.client_latency import Latency
-from collector.load_results.client_result import ClientInterval, Operation, StatedTotals, counted, failed_note
+from collector.load_results.client_result import ClientInterval, Latency, Operation, StatedTotals, counted, failed_note
 from collector.load_results.operation_times import MAX_INTERVALS
-from collector.load_results.parsing.field_values import clock_s
-from collector.load_results.parsing.labels import MAX_LABELS
+from collector.load_results.text_fields import MAX_LABELS, clock_s
 from collector.printable import count_text
 
 TOTAL = "total"

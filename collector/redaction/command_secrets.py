@@ -5,8 +5,15 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from collector.redaction.secret_forms import USER_AND_COLON, Span, is_secret_value, password_offset
-from collector.redaction.secret_names import is_ordinary, is_secret_name, takes_secret
+from collector.redaction.secret_forms import (
+    USER_AND_COLON,
+    Span,
+    is_ordinary,
+    is_secret_name,
+    is_secret_value,
+    password_offset,
+    takes_secret,
+)
 
 SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh", "ash", "su"))
 # Options whose value is USER:PASSWORD; with a program that is not listed below, a port is not a password.

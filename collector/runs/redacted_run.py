@@ -3,8 +3,7 @@
 from dataclasses import replace
 from typing import TypeVar
 
-from collector.redaction.redacted_json import redacted_tags
-from collector.redaction.redactor import Redactor
+from collector.redaction.redactor import Redactor, redacted_tags
 from collector.runs.run import Run, RunNode
 
 Node = TypeVar("Node", bound=RunNode)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from collector.redaction.redactor import Redactor
-from collector.redaction.secret_names import is_secret_name
+from collector.redaction.secret_forms import is_secret_name
 from collector.runs.parameter_sweep import Sweep, SweepSettings, SweptParameter
 
 _KEPT_SETTINGS = ("settings.nodes", "settings.seeds", "settings.client_hosts")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from collector.load_results.client_latency import Latency
+from collector.load_results.client_result import Latency
 from collector.model.histogram import Buckets
 
 CLUSTER = "cluster"

@@ -12,9 +12,8 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 from prometheus_client.registry import Collector
 
-from collector.load_results.client_latency import NS_PER_S
-from collector.load_results.client_result import ClientInterval
-from collector.load_results.parsing.labels import Labels
+from collector.load_results.client_result import NS_PER_S, ClientInterval
+from collector.load_results.text_fields import Labels
 from exporters.metrics_page.metric_family import DEFAULT_S, encodable
 
 OPERATIONS, ERRORS = "casstat_load_operations", "casstat_load_errors"

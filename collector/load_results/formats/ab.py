@@ -13,8 +13,9 @@ from pathlib import Path
 
 from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options
 from collector.load_results.client_result import ClientInterval, ClientResult, StatedTotals, failed_note
-from collector.load_results.parsing.command_output import last_run, only_total, output_lines
-from collector.load_results.parsing.field_values import checked_length_s, stated_latency
+from collector.load_results.command_output import last_run, only_total, output_lines
+from collector.load_results.operation_times import OperationTimes
+from collector.load_results.text_fields import checked_length_s, checked_time_s, latency_ns, read_lines, stated_latency
 from collector.printable import count_text
 
 NAME = "ab"
@@ -40,7 +41,7 @@ def read(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
     return only_total((NAME, NAME), run.total(), path, times, [*run.notes(), *notes], stated)
 
 
-FORMATS = (Format(NAME, _SIGN, read, follows_output=True),)
+FORMATS_PRINTED = (Format(NAME, _SIGN, read, follows_output=True),)
 
 
 class _Run:
@@ -125,3 +126,43 @@ class _Run:
                 f"an error status and another length twice; {self._failed_responses} are counted as failed"
             )
         return notes
+
+
+GNUPLOT = "ab-gnuplot"
+HEADER = "starttime\tseconds\tctime\tdtime\tttime\twait"
+MS_NS = 1_000_000
+_ROW = re.compile(r"[^\t]{1,40}\t(?P<seconds>\d{1,12})\t\d{1,12}\t\d{1,12}\t(?P<ttime>\d{1,12})\t\d{1,12}")
+
+
+def read_gnuplot(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
+    rows = _Rows()
+    notes = read_lines(path, rows.add)
+    if notes:
+        notes.append("rows are sorted by duration, so an incomplete file lacks the longest ones")
+    operations = rows.times.operations()
+    if not operations:
+        raise ClientFormatError("no rows")
+    notes.append("the file does not state which requests failed (hint: what ab prints does)")
+    return ClientResult(GNUPLOT, "ab", path.name, operations, notes=tuple(notes))
+
+
+FORMATS_G = (Format(GNUPLOT, re.compile(rf"\A{HEADER}"), read_gnuplot),)
+
+
+class _Rows:
+    def __init__(self) -> None:
+        self.times = OperationTimes()
+
+    def add(self, line: str) -> None:
+        """Add a line. Raises ValueError."""
+        if line == HEADER:
+            return
+        match = _ROW.fullmatch(line)
+        if match is None:
+            raise ValueError("not a row of ab's file for gnuplot")
+        ttime_ms = int(match["ttime"])
+        duration_ns = latency_ns(ttime_ms, MS_NS)
+        self.times.add("", int(checked_time_s(int(match["seconds"]) + 0.5 + ttime_ms / 1000)), duration_ns)
+
+
+FORMATS = (*FORMATS_PRINTED, *FORMATS_G)

@@ -13,10 +13,8 @@ from pathlib import Path
 
 from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options, ResultClock
 from collector.load_results.client_result import ClientResult
-from collector.load_results.parsing.command_output import OutputLine
-from collector.load_results.parsing.field_values import clock_s, decimal, whole
-from collector.load_results.parsing.labels import label_of
-from collector.load_results.parsing.printed_rows import (
+from collector.load_results.command_output import (
+    OutputLine,
     PrintedRow,
     operation_of,
     read_output,
@@ -24,6 +22,7 @@ from collector.load_results.parsing.printed_rows import (
     stated_latency_s,
 )
 from collector.load_results.stress_run import LATENCIES
+from collector.load_results.text_fields import clock_s, decimal, label_of, whole
 
 NAME = "cql-stress"
 MS = 1e-3

@@ -5,32 +5,71 @@ name, and before the name its groups, separated by commas. Older versions have f
 """
 
 import re
+import struct
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
-from collector.load_results.client_format import CommandTimes, Format, Options, ResultClock
+from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options, ResultClock
 from collector.load_results.client_result import ClientResult
-from collector.load_results.gatling_requests import GatlingRequests
-from collector.load_results.parsing.labels import label_of
-from collector.load_results.parsing.text_lines import read_lines
+from collector.load_results.operation_times import OperationTimes
+from collector.load_results.text_fields import checked_time_s, label_of, latency_ns, read_lines
+from collector.printable import count_text, one_line
 
-NAME = "gatling"
+MS_NS = 1_000_000
+MS_PER_S = 1000
+_STATUS = re.compile(r"status\..*found (\d{3})")
+
+
+class GatlingRequests:
+    """The requests of a log. `errors` is the number of errors that Gatling logs apart from requests."""
+
+    def __init__(self) -> None:
+        self.errors = 0
+        self._times = OperationTimes()
+
+    def add(self, groups: Sequence[str], name: str, begin_ms: int, end_ms: int, message: str | None) -> None:
+        """Add a request; `message` states why it failed, or is None if it succeeded. Raises ValueError."""
+        duration_ns = latency_ns(end_ms - begin_ms, MS_NS)
+        end_s = checked_time_s(end_ms / MS_PER_S)
+        label = " / ".join([*groups, name])
+        if message is None:
+            self._times.add(label, end_s, duration_ns)
+            return
+        status = _STATUS.match(message)
+        self._times.add_error(label, end_s, f"status {status[1]}" if status else message.strip())
+
+    def result(self, format_name: str, tool: str, source: str, runs: int, notes: Sequence[str]) -> ClientResult:
+        """Return the result; `runs` is the number of runs in the file. Raises ClientFormatError."""
+        operations = self._times.operations()
+        if not operations:
+            raise ClientFormatError("no requests")
+        further = {
+            f"the file has {count_text(runs, 'run')} of Gatling": runs > 1,
+            f"{count_text(self.errors, 'error')} outside of requests not counted": self.errors,
+        }
+        all_notes = (*notes, *(note for note, applies in further.items() if applies), *self._times.notes("request"))
+        return ClientResult(format_name, tool, source, operations, notes=all_notes)
+
+
+TEXT = "gatling"
 OTHER_RECORDS = ("USER", "GROUP", "ASSERTION")
 STATUSES = ("OK", "KO")
-_SIGN = re.compile(r"\A(?:ASSERTION\t\S+\n)*RUN\t[^\n]*\t")
+_TEXT_SIGN = re.compile(r"\A(?:ASSERTION\t\S+\n)*RUN\t[^\n]*\t")
 _TIME = re.compile(r"\d{13}")
 _VERSION = re.compile(r"\d+\.\d+[\w.-]*")
 
 
-def read(path: Path, _times: CommandTimes, _options: Options) -> ClientResult:
-    log = _Log()
+def read_text(path: Path, _times: CommandTimes, _options: Options) -> ClientResult:
+    log = _TextLog()
     notes = read_lines(path, log.add)
-    return log.requests.result(NAME, log.tool, path.name, log.runs, notes)
+    return log.requests.result(TEXT, log.tool, path.name, log.runs, notes)
 
 
-FORMATS = (Format(NAME, _SIGN, read, clock=ResultClock.STEADY),)
+FORMATS_TEXT = (Format(TEXT, _TEXT_SIGN, read_text, clock=ResultClock.STEADY),)
 
 
-class _Log:
+class _TextLog:
     def __init__(self) -> None:
         self.requests = GatlingRequests()
         self.runs = 0
@@ -63,3 +102,152 @@ class _Log:
         message = None if fields[end] == "OK" else "".join(fields[end + 1 : end + 2])
         groups = [group for group in fields[begin - 2].split(",") if group]
         self.requests.add(groups, fields[begin - 1], int(fields[begin]), int(fields[end - 1]), message)
+
+
+BINARY = "gatling-binary"
+RUN, REQUEST, USER, GROUP, ERROR = range(5)
+MAX_TEXT_BYTES = 1 << 20
+MAX_TEXTS_BYTES = 256 << 20
+MAX_TEXTS = 1_000_000
+MAX_GROUPS = 1000
+ENCODINGS = {0: "latin-1", 1: "utf-16-le"}
+_BINARY_SIGN = re.compile(r"\A\x00\x00\x00\x00[\x03-\x1f]\d+\.\d+")
+_NOT_A_LOG = "not a binary log of Gatling (hint: the supported versions are 3.13 and 3.14)"
+
+
+def read_binary(path: Path, _times: CommandTimes, _options: Options) -> ClientResult:
+    with path.open("rb") as file:
+        log = _BinaryLog(file)
+        notes = []
+        try:
+            log.read_header()
+            log.read_records()
+        except EOFError:
+            notes.append("the last record is incomplete and is ignored")
+        except (ValueError, struct.error) as error:
+            raise ClientFormatError(f"at byte {file.tell()}: {one_line(error)}") from None
+    return log.requests.result(BINARY, log.tool, path.name, 1, notes)
+
+
+FORMATS_BINARY = (Format(BINARY, _BINARY_SIGN, read_binary, clock=ResultClock.STEADY),)
+
+
+class _BinaryLog:
+    """Reads a log from a file. All functions raise ValueError for malformed content, and EOFError at its end."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.requests = GatlingRequests()
+        self.tool = "Gatling"
+        self._file = file
+        self._begin_ms = 0
+        self._texts: dict[int, str] = {}
+        self._texts_bytes = 0
+
+    def read_header(self) -> None:
+        if self._byte() != RUN:
+            raise ValueError(_NOT_A_LOG)
+        self.tool = f"Gatling {label_of(self._text())}"
+        self._text()  # The simulation's class.
+        self._begin_ms = self._number(">q", 8)
+        self._text()  # The run's description.
+        for _ in range(self._count()):
+            self._text()  # A scenario.
+        for _ in range(self._count()):
+            self._bytes(self._length())  # An assertion.
+
+    def read_records(self) -> None:
+        """Read records until the end of the file."""
+        readers: dict[int, Callable[[], None]] = {
+            REQUEST: self._read_request,
+            USER: self._read_user,
+            GROUP: self._read_group,
+            ERROR: self._read_error,
+        }
+        while kind := self._file.read(1):
+            if kind[0] not in readers:
+                raise ValueError(_NOT_A_LOG)
+            readers[kind[0]]()
+
+    def _read_request(self) -> None:
+        groups = self._groups()
+        name, begin_ms, end_ms = self._cached_text(), self._int(), self._int()
+        has_succeeded, message = self._flag(), self._cached_text()
+        reason = None if has_succeeded else message
+        self.requests.add(groups, name, self._begin_ms + begin_ms, self._begin_ms + end_ms, reason)
+
+    def _read_user(self) -> None:
+        self._int()  # The scenario.
+        self._flag()  # Whether the user starts.
+        self._int()
+
+    def _read_group(self) -> None:
+        self._groups()
+        for _ in range(3):
+            self._int()  # The begin, the end and the cumulated response time.
+        self._flag()
+
+    def _read_error(self) -> None:
+        self._cached_text()
+        self._int()
+        self.requests.errors += 1
+
+    def _groups(self) -> list[str]:
+        return [self._cached_text() for _ in range(self._count())]
+
+    def _cached_text(self) -> str:
+        number = self._int()
+        if number > 0:
+            text = self._texts[number] = self._text()
+            self._texts_bytes += len(text)
+            if self._texts_bytes > MAX_TEXTS_BYTES or len(self._texts) > MAX_TEXTS:
+                raise ValueError("too many different names and messages")
+            return text
+        if -number not in self._texts:
+            raise ValueError(_NOT_A_LOG)
+        return self._texts[-number]
+
+    def _text(self) -> str:
+        length = self._length()
+        if not length:
+            return ""
+        content, encoding = self._bytes(length), self._byte()
+        if encoding not in ENCODINGS:
+            raise ValueError(_NOT_A_LOG)
+        return content.decode(ENCODINGS[encoding], errors="replace")
+
+    def _count(self) -> int:
+        count = self._int()
+        if not 0 <= count <= MAX_GROUPS:
+            raise ValueError(_NOT_A_LOG)
+        return count
+
+    def _length(self) -> int:
+        length = self._int()
+        if not 0 <= length <= MAX_TEXT_BYTES:
+            raise ValueError(_NOT_A_LOG)
+        return length
+
+    def _flag(self) -> bool:
+        value = self._byte()
+        if value > 1:
+            raise ValueError(_NOT_A_LOG)
+        return bool(value)
+
+    def _int(self) -> int:
+        return self._number(">i", 4)
+
+    def _byte(self) -> int:
+        return self._bytes(1)[0]
+
+    def _number(self, layout: str, length: int) -> int:
+        (number,) = struct.unpack(layout, self._bytes(length))
+        return int(number)
+
+    def _bytes(self, length: int) -> bytes:
+        content = self._file.read(length)
+        if len(content) < length:
+            raise EOFError
+        return content
+
+
+FORMATS = (*FORMATS_TEXT, *FORMATS_BINARY)

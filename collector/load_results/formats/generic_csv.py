@@ -1,17 +1,229 @@
 """CSV files with one row per operation, or one row per interval: see docs/client-results.md."""
 
-from collections.abc import Sequence
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options
-from collector.load_results.client_result import ClientResult
-from collector.load_results.generic import csv_intervals, csv_operations
-from collector.load_results.generic.csv_intervals import IntervalRows
-from collector.load_results.generic.csv_operations import OperationRows
-from collector.load_results.generic.decimal_marks import DecimalMarks
-from collector.load_results.parsing.field_values import checked_time_s, rfc3339_s
-from collector.load_results.parsing.text_lines import csv_fields, read_lines
+from collector.load_results.client_result import NS_PER_S, ClientInterval, ClientResult, Latency, Operation
+from collector.load_results.load_span import with_true_edges
+from collector.load_results.operation_times import MAX_INTERVALS, SECONDS_PER_DAY, OperationTimes
+from collector.load_results.result_checks import require_no_overlap, tolerance_s
+from collector.load_results.text_fields import (
+    Labels,
+    checked_time_s,
+    csv_fields,
+    latency_ns,
+    read_lines,
+    rfc3339_s,
+    stated_latency,
+)
 from collector.printable import count_text, one_line
+
+_NUMBER = re.compile(r"[0-9]{1,19}(?:(?P<mark>[.,])[0-9]{1,30})?(?:[eE][+-]?[0-9]{1,3})?")
+# The mark in such a number may also be a thousands separator.
+_DOUBTFUL = re.compile(r"[1-9][0-9]{0,2}[.,][0-9]{3}")
+_MIN_DIGITS_OF_THOUSANDS = 4
+
+
+class DecimalMarks:
+    """The decimal mark of a file, deduced from its numbers.
+
+    A file that separates columns by commas has decimal points. In other files, a number such as 1,234 is a decimal
+    number only if another number shows that the file does not separate thousands.
+    """
+
+    def __init__(self, delimiter: str) -> None:
+        self._has_comma_columns = delimiter == ","
+        self._mark = ""
+        self._doubtful = ""
+        self._has_no_thousands = False
+
+    def number(self, text: str) -> float:
+        """Return a number that is not negative. Raises ValueError."""
+        match = _NUMBER.fullmatch(text)
+        if match is None:
+            raise ValueError(f"not a number: {one_line(text) or '(empty)'}")
+        mark = match["mark"]
+        if mark == "," and self._has_comma_columns:
+            raise ValueError(
+                f"a comma in the number {text} (hint: omit it if it separates thousands; with decimal commas, separate "
+                "columns by semicolons)"
+            )
+        if mark and self._mark not in ("", mark):
+            raise ValueError(f"both decimal points and decimal commas in one file: {text}")
+        self._mark = mark or self._mark
+        if _DOUBTFUL.fullmatch(text) and not self._has_comma_columns:
+            self._doubtful = self._doubtful or text
+        elif mark or len(text) >= _MIN_DIGITS_OF_THOUSANDS:
+            self._has_no_thousands = True
+        return float(text.replace(",", "."))
+
+    def check(self) -> None:
+        """Raise ClientFormatError if the numbers of the file could be read in two ways."""
+        if self._doubtful and not self._has_no_thousands:
+            raise ClientFormatError(
+                f"ambiguous number {self._doubtful}: decimal mark or thousands separator (hint: add or remove decimals)"
+            )
+
+
+UNITS_NS = {"s": 10**9, "ms": 10**6, "us": 10**3}
+LATENCY = re.compile(r"(?P<kind>latency|response)_(?P<unit>s|ms|us)")
+OPERATION_COLUMNS = ("operation", "error")
+# Some programs write one of these as the error of an operation that succeeded.
+_NOT_ERRORS = ("0", "false")
+
+
+class OperationRows:
+    """Operations by the second in which they ended. Raises ValueError if columns are missing."""
+
+    def __init__(self, columns: Sequence[str], numbers: DecimalMarks) -> None:
+        self._numbers = numbers
+        self._latencies: dict[str, tuple[str, int]] = {}
+        for column in columns:
+            if match := LATENCY.fullmatch(column):
+                if match["kind"] in self._latencies:
+                    raise ValueError(f"more than one column {match['kind']}_…")
+                self._latencies[match["kind"]] = column, UNITS_NS[match["unit"]]
+        if not self._latencies:
+            raise ValueError("missing column: latency_ms, latency_us, latency_s or response_ms")
+        self.known = {*OPERATION_COLUMNS, *(column for column, _ in self._latencies.values())}
+        self._times = {kind: OperationTimes() for kind in self._latencies}
+
+    def add(self, row: Mapping[str, str], end_s: float) -> None:
+        """Add an operation. Raises ValueError."""
+        error = row.get("error", "")
+        if error.lower() in _NOT_ERRORS:
+            raise ValueError(f"the column error is {error} (hint: leave it empty for operations that succeeded)")
+        name = row.get("operation", "")
+        if error:
+            for times in self._times.values():
+                times.add_error(name, end_s, error)
+            return
+        durations_ns = {
+            kind: latency_ns(self._numbers.number(row[column]), unit_ns)
+            for kind, (column, unit_ns) in self._latencies.items()
+        }
+        longest_s = max(durations_ns.values()) / NS_PER_S
+        for kind, duration_ns in durations_ns.items():
+            # All kinds must have the same intervals, so their times must be the same.
+            self._times[kind].add_time(end_s, longest_s)
+            self._times[kind].add_counts(name, int(end_s), {duration_ns: 1})
+
+    def notes(self) -> list[str]:
+        return next(iter(self._times.values())).notes("row")
+
+    def operations(self) -> tuple[Operation, ...]:
+        """Return the operations by name. Raises ClientFormatError."""
+        # All kinds have the same operations and intervals; OperationTimes returns every latency as a service time.
+        kinds = {kind: times.operations() for kind, times in self._times.items()}
+        if "response" not in kinds:
+            return kinds["latency"]
+        services = kinds.get("latency")
+        return tuple(
+            replace(response, intervals=_with_response(response, services[index] if services else None))
+            for index, response in enumerate(kinds["response"])
+        )
+
+
+def _with_response(responses: Operation, services: Operation | None) -> tuple[ClientInterval, ...]:
+    """Return the intervals of an operation with the latencies of `responses` as response times."""
+    return tuple(
+        replace(interval, response=interval.service, service=services.intervals[index].service if services else None)
+        for index, interval in enumerate(responses.intervals)
+    )
+
+
+PERCENTILE = re.compile(r"(?P<response>response_)?p(?P<percentage>[0-9]{1,3}(?:\.[0-9]{1,6})?)_(?P<unit>s|ms|us)")
+REQUIRED = ("duration_s", "operations")
+INTERVAL_COLUMNS = (*REQUIRED, "operation", "errors")
+_COUNT = re.compile(r"([0-9]{1,12})(?:\.0)?")
+
+
+class IntervalRows:
+    """Intervals by operation. Raises ValueError if columns are missing."""
+
+    def __init__(self, columns: Sequence[str], numbers: DecimalMarks) -> None:
+        self._names = Labels()
+        self._numbers = numbers
+        self._count = 0
+        self._intervals: defaultdict[str, list[ClientInterval]] = defaultdict(list)
+        if missing := [column for column in REQUIRED if column not in columns]:
+            raise ValueError(f"missing column: {', '.join(missing)}")
+        self._percentiles: dict[tuple[str, float], tuple[str, int]] = {}
+        for column in columns:
+            if match := PERCENTILE.fullmatch(column):
+                key = "response" if match["response"] else "service", float(match["percentage"])
+                if key in self._percentiles or key[1] > 100:
+                    raise ValueError(f"invalid or repeated percentile: {column}")
+                self._percentiles[key] = column, UNITS_NS[match["unit"]]
+        self.known = {*INTERVAL_COLUMNS, *(column for column, _ in self._percentiles.values())}
+
+    def add(self, row: Mapping[str, str], begin_s: float) -> None:
+        """Add an interval. Raises ValueError."""
+        length_s = self._numbers.number(row["duration_s"])
+        if not 0 < length_s <= SECONDS_PER_DAY:
+            raise ValueError(f"invalid interval duration: {length_s:g} s")
+        completed, failed = _count(row["operations"]), _count(row.get("errors") or "0")
+        response, service = self._latency(row, "response"), self._latency(row, "service")
+        self._count += 1
+        if self._count > MAX_INTERVALS:
+            raise ValueError(f"more than {MAX_INTERVALS} intervals")
+        interval = ClientInterval(begin_s, begin_s + length_s, completed, {"": failed} if failed else {})
+        if completed:
+            interval = replace(interval, response=response, service=service)
+        self._intervals[self._names.of(row.get("operation", ""))].append(interval)
+
+    def _latency(self, row: Mapping[str, str], kind: str) -> Latency | None:
+        stated_s = {
+            percentage: self._numbers.number(row[column]) * unit_ns / NS_PER_S
+            for (kind_of_column, percentage), (column, unit_ns) in self._percentiles.items()
+            if kind_of_column == kind and row[column]
+        }
+        return stated_latency(stated_s) if stated_s else None
+
+    def notes(self) -> list[str]:
+        return []
+
+    def operations(self) -> tuple[Operation, ...]:
+        """Return the operations by name. Raises ClientFormatError."""
+        if self._names.omitted:
+            raise ClientFormatError("too many operations (hint: use fewer operation names)")
+        intervals = [interval for of_name in self._intervals.values() for interval in of_name]
+        if not intervals:
+            return ()
+        days = (max(row.end_s for row in intervals) - min(row.begin_s for row in intervals)) / SECONDS_PER_DAY
+        if days > MAX_INTERVALS / SECONDS_PER_DAY:
+            raise ClientFormatError(
+                f"the intervals are up to {days:.0f} days apart (hint: check the times in the file)"
+            )
+        return tuple(
+            with_true_edges(Operation(name, tuple(_without_gaps(name, sorted(of_name, key=lambda row: row.begin_s)))))
+            for name, of_name in sorted(self._intervals.items())
+        )
+
+
+def _count(text: str) -> int:
+    match = _COUNT.fullmatch(text)
+    if match is None:
+        raise ValueError(f"not a whole number: {one_line(text) or '(empty)'}")
+    return int(match[1])
+
+
+def _without_gaps(name: str, intervals: Sequence[ClientInterval]) -> Iterator[ClientInterval]:
+    """Yield the intervals, including those without a row because nothing completed. Raises ClientFormatError."""
+    for interval, following in zip(intervals, [*intervals[1:], None], strict=True):
+        if following is None:
+            yield interval
+            return
+        gap_s = following.begin_s - interval.end_s
+        require_no_overlap(name, interval, following)
+        yield replace(interval, end_s=min(interval.end_s, following.begin_s))
+        if gap_s > tolerance_s(interval, following):
+            yield ClientInterval(interval.end_s, following.begin_s, 0)
+
 
 NAME = "csv"
 TIMES = ("time_s", "time")
@@ -23,9 +235,9 @@ def recognises(text: str) -> bool:
         columns = set(_columns(line, _delimiter(line)))
     except ValueError:
         return False
-    has_values = any(map(csv_operations.LATENCY.fullmatch, columns)) or columns >= set(csv_intervals.REQUIRED)
+    has_values = any(map(LATENCY.fullmatch, columns)) or columns >= set(REQUIRED)
     if "time_s" in columns:
-        return has_values or not columns.isdisjoint((*csv_operations.COLUMNS, *csv_intervals.COLUMNS))
+        return has_values or not columns.isdisjoint((*OPERATION_COLUMNS, *INTERVAL_COLUMNS))
     return "time" in columns and has_values
 
 
@@ -71,7 +283,7 @@ class _File:
             raise ValueError("missing column: time_s or time" if not present else "both time_s and time are present")
         self._time_column = present[0]
         self._numbers = DecimalMarks(self._delimiter)
-        has_intervals = not set(self._columns).isdisjoint(csv_intervals.REQUIRED)
+        has_intervals = not set(self._columns).isdisjoint(REQUIRED)
         form = IntervalRows if has_intervals else OperationRows
         self._rows = form(self._columns, self._numbers)
         known = {*self._rows.known, self._time_column}

@@ -19,30 +19,29 @@ from collector.load_results.client_format import (
     Options,
     ResultClock,
 )
-from collector.load_results.client_latency import Latency
 from collector.load_results.client_result import (
     MAX_COUNTS,
     ClientInterval,
     ClientResult,
+    Latency,
     Operation,
     failed_note,
     joined_note,
 )
-from collector.load_results.hdr_tags import (
+from collector.load_results.formats.ycsb import ycsb_tag
+from collector.load_results.hdr_histogram import (
     FAILED,
     KINDS,
     RESPONSE,
     SERVICE,
     SUCCEEDED,
     chosen,
+    decoded,
     failed_in,
     require_distinct,
-    ycsb_tag,
 )
 from collector.load_results.operation_times import MAX_INTERVALS, SECONDS_PER_DAY
-from collector.load_results.parsing.hdr_histogram import decoded
-from collector.load_results.parsing.labels import label_of
-from collector.load_results.parsing.text_lines import GrowingLines, read_lines
+from collector.load_results.text_fields import GrowingLines, label_of, read_lines
 
 NAME = "hdr-log"
 UNITS_NS = {"ns": 1, "us": 1000, "ms": 1_000_000}

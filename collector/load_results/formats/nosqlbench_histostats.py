@@ -14,11 +14,17 @@ from pathlib import Path
 
 from collector.load_results.client_format import AcceptedOptions, ClientFormatError, CommandTimes, Format, Options
 from collector.load_results.client_result import ClientInterval, ClientResult, Operation, failed_note
-from collector.load_results.hdr_tags import FAILED, RESPONSE, SUCCEEDED, WAITING, chosen, failed_in, require_distinct
-from collector.load_results.parsing.field_values import checked_time_s
-from collector.load_results.parsing.labels import label_of
-from collector.load_results.parsing.printed_rows import PrintedRow, interval_of, stated_latency_s
-from collector.load_results.parsing.text_lines import read_lines
+from collector.load_results.command_output import PrintedRow, interval_of, stated_latency_s
+from collector.load_results.hdr_histogram import (
+    FAILED,
+    RESPONSE,
+    SUCCEEDED,
+    WAITING,
+    chosen,
+    failed_in,
+    require_distinct,
+)
+from collector.load_results.text_fields import checked_time_s, label_of, read_lines
 
 NAME = "nosqlbench-histostats"
 OPTIONS: AcceptedOptions = {"metric": ()}

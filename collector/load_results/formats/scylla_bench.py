@@ -14,10 +14,8 @@ from pathlib import Path
 
 from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options, ResultClock
 from collector.load_results.client_result import ClientResult
-from collector.load_results.parsing.command_output import OutputLine
-from collector.load_results.parsing.field_values import whole
-from collector.load_results.parsing.labels import label_of
-from collector.load_results.parsing.printed_rows import (
+from collector.load_results.command_output import (
+    OutputLine,
     PrintedRow,
     go_duration_s,
     operation_of,
@@ -25,6 +23,7 @@ from collector.load_results.parsing.printed_rows import (
     run_notes,
     stated_latency_s,
 )
+from collector.load_results.text_fields import label_of, whole
 
 NAME = "scylla-bench"
 _HEADER = re.compile(r" *time +(?:ops|operations)/s +rows/s +errors(?: +max .*)?")

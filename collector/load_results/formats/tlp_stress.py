@@ -14,10 +14,18 @@ from statistics import median
 
 from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options
 from collector.load_results.client_result import ClientInterval, ClientResult, Operation
-from collector.load_results.parsing.field_values import checked_time_s, decimal, rfc3339_s, unix_time_s, whole
-from collector.load_results.parsing.labels import MAX_LABELS, label_of
-from collector.load_results.parsing.printed_rows import PrintedRow, intervals_of
-from collector.load_results.parsing.text_lines import csv_fields, read_lines
+from collector.load_results.command_output import PrintedRow, intervals_of
+from collector.load_results.text_fields import (
+    MAX_LABELS,
+    checked_time_s,
+    csv_fields,
+    decimal,
+    label_of,
+    read_lines,
+    rfc3339_s,
+    unix_time_s,
+    whole,
+)
 
 NAME = "tlp-stress"
 PERIOD_S = 3.0

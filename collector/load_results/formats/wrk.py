@@ -12,9 +12,8 @@ from collections import defaultdict
 from pathlib import Path
 
 from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options
-from collector.load_results.client_latency import Latency
-from collector.load_results.client_result import ClientInterval, ClientResult, failed_note
-from collector.load_results.parsing.command_output import last_run, only_total
+from collector.load_results.client_result import ClientInterval, ClientResult, Latency, failed_note
+from collector.load_results.command_output import last_run, only_total
 
 NAME = "wrk"
 UNITS_S = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from collector.load_results.client_latency import Latency
+from collector.load_results.client_result import Latency
 from collector.node.metrics.requests import OPERATIONS, Operation
 from exporters.charts import value_axis
 from exporters.charts.data_files import Columns, present

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from math import log10
 
-from collector.load_results.client_latency import Latency
+from collector.load_results.client_result import Latency
 from collector.model.histogram import Buckets
 from collector.node.metrics.requests import OPERATIONS
 from exporters.charts import value_axis

@@ -6,7 +6,7 @@ from operator import attrgetter
 from statistics import fmean
 
 from collector.load_results.client_result import ClientResult
-from collector.load_results.sound_results import TOLERANCE
+from collector.load_results.result_checks import TOLERANCE
 from collector.node.metrics.requests import OPERATIONS
 from collector.printable import count_text
 from exporters.charts.data_files import present, series

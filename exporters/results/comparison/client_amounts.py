@@ -10,8 +10,7 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from collector.load_results.client_latency import NS_PER_S, Latency
-from collector.load_results.client_result import ClientResult
+from collector.load_results.client_result import NS_PER_S, ClientResult, Latency
 from exporters.results.comparison.quantities import Percentile, Quantity, Ratio
 from exporters.results.comparison.resampling import Array
 from exporters.results.summary.client_span import (

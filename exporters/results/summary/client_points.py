@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from collector.load_results.client_result import ClientInterval, ClientResult
-from collector.load_results.sound_results import TOLERANCE
+from collector.load_results.result_checks import TOLERANCE
 from exporters.results.summary.client_span import (
     TOLERANCE_S,
     Intervals,

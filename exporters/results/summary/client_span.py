@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 
 from collector.load_results.client_result import ClientInterval, ClientResult, Operation
-from collector.load_results.sound_results import TOLERANCE
+from collector.load_results.result_checks import TOLERANCE
 
 Intervals = Sequence[ClientInterval]
 TimeRange = tuple[float, float]

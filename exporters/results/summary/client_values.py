@@ -16,8 +16,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from collector.load_results.client_latency import Latency
-from collector.load_results.client_result import ClientInterval, ClientResult, Operation, merged_latency, total_of
+from collector.load_results.client_result import (
+    ClientInterval,
+    ClientResult,
+    Latency,
+    Operation,
+    merged_latency,
+    total_of,
+)
 from exporters.results.summary.client_span import amounts_within, client_span, intervals_of, lies_inside
 from exporters.results.summary.phase_summary import PhaseSummary
 from exporters.rows.cells import rounded

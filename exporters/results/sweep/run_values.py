@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from collector.load_results.client_latency import Latency
-from collector.load_results.client_result import ClientResult
+from collector.load_results.client_result import ClientResult, Latency
 from collector.model import histogram
 from collector.model.histogram import Buckets
 from collector.node.metrics.requests import COUNTED, OPERATIONS

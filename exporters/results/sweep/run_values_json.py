@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 from math import inf
 from typing import Any
 
-from collector.load_results.client_latency import Latency
+from collector.load_results.client_result import Latency
 from collector.model.histogram import Buckets
 from exporters.results.sweep.run_values import CLIENT, SERVER, RunValues
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from collector.load_results import result_file
-from collector.load_results.client_latency import Latency
-from collector.load_results.client_result import ClientInterval, ClientResult, Operation
+from collector.load_results.client_result import ClientInterval, ClientResult, Latency, Operation
 from collector.runs.run import Run, RunNode, RunPhase
 from collector.runs.run_file import write_run
 from tests.cli.recordings.conftest import Run as RunCasstat

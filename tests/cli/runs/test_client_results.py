@@ -16,8 +16,7 @@ from cli.main import main
 from cli.recordings.run_defaults import results_in
 from cli.runs.client_results import import_after_run, result_lines
 from cli.runs.finish import summarise
-from collector.load_results.client_latency import Latency
-from collector.load_results.client_result import ClientInterval, ClientResult, Operation
+from collector.load_results.client_result import ClientInterval, ClientResult, Latency, Operation
 from collector.runs.run import ClientHost, NodeClock
 from collector.runs.run_file import read_run, write_run
 from tests.cli.runs.loaded_run import BEGIN_S, LENGTH_S, run_in

@@ -11,8 +11,7 @@ import pytest
 
 from cli.main import main
 from collector.load_results import result_file
-from collector.load_results.client_latency import Latency, rounded_up
-from collector.load_results.client_result import ClientInterval, ClientResult, Operation
+from collector.load_results.client_result import ClientInterval, ClientResult, Latency, Operation, rounded_up
 from collector.runs.run import Run, RunNode, RunPhase
 from collector.runs.run_file import write_run
 from tests.cli.recordings.runs_with_settings import VERSION, run_with_settings, settings

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.load_results.client_latency import NS_PER_S, Latency
-from collector.load_results.client_result import ClientInterval, merged_latency, total_of
+from collector.load_results.client_result import NS_PER_S, ClientInterval, Latency, merged_latency, total_of
 
 COUNTS = st.dictionaries(st.integers(0, 10**12), st.integers(1, 1000), min_size=1, max_size=20)
 

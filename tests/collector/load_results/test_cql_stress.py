@@ -10,7 +10,7 @@ import pytest
 from collector.load_results.client_format import ClientFormatError, CommandTimes
 from collector.load_results.client_result import ClientResult
 from collector.load_results.format_registry import read_as, recognised_format
-from collector.load_results.sound_results import doubts, require_sound
+from collector.load_results.result_checks import doubts, require_sound
 
 CAPTURE = Path(__file__).parents[2] / "captures" / "clients" / "cql-stress.log"
 TIMES = CommandTimes(1_700_000_000.0, 1_700_000_010.0)

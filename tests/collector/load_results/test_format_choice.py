@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from collector.load_results.client_format import ClientFormatError, FormatChoice
-from collector.load_results.client_latency import Latency
-from collector.load_results.client_result import ClientInterval, ClientResult, Operation, StatedTotals
+from collector.load_results.client_result import ClientInterval, ClientResult, Latency, Operation, StatedTotals
 from collector.load_results.format_registry import choice_of
-from collector.load_results.sound_results import doubts
+from collector.load_results.result_checks import doubts
 
 
 @pytest.mark.parametrize(

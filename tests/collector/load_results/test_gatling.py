@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from collector.load_results import operation_times
 from collector.load_results.client_format import ClientFormatError
-from collector.load_results.sound_results import require_sound
+from collector.load_results.result_checks import require_sound
 from tests.collector.load_results.captured import content_of, read_content, summaries
 from tests.collector.load_results.mutations import damaged
 from tests.examples import examples

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from collector.load_results import operation_times
 from collector.load_results.client_format import ClientFormatError, CommandTimes
-from collector.load_results.client_latency import Latency
-from collector.load_results.client_result import ClientInterval, ClientResult
+from collector.load_results.client_result import ClientInterval, ClientResult, Latency
 from collector.load_results.format_registry import read_as, recognised_format
 from collector.load_results.formats import generic_csv
 from tests.collector.load_results.mutations import damaged

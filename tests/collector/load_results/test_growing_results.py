@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from hdrh.histogram import HdrHistogram
 
+from collector.load_results import growing_results
 from collector.load_results.client_format import HEAD_BYTES, CommandTimes, FormatChoice
 from collector.load_results.format_registry import growing_result
-from collector.load_results.formats import jmeter_csv
-from collector.load_results.live import growing_results, result_follower
-from collector.load_results.live.growing_results import GrowingResults
+from collector.load_results.formats import jmeter
+from collector.load_results.growing_results import GrowingResults
 from tests.collector.load_results import k6_output
 from tests.collector.load_results.k6_output import json_text
 
@@ -106,7 +106,7 @@ def test_jmeters_capture_has_the_counts_of_the_import(
     file = Followed(tmp_path / "a.jtl")
     file.path.write_bytes(CAPTURE.read_bytes())
     file.step()
-    imported = jmeter_csv.read(CAPTURE, CommandTimes(0.0, 1.0), {}).operations
+    imported = jmeter.read_csv(CAPTURE, CommandTimes(0.0, 1.0), {}).operations
     summaries = {operation.name: operation.summary for operation in imported}
     expected = {(name, ""): summary.completed for name, summary in summaries.items() if summary}
     errors = {(name, kind): n for name, summary in summaries.items() if summary for kind, n in summary.errors.items()}
@@ -178,7 +178,7 @@ def test_the_format_of_a_growing_file_is_looked_for_only_in_its_beginning_and_ra
         tried.append(len(head))
         return growing_result(head, choice, is_final=is_final)
 
-    monkeypatch.setattr(result_follower, "growing_result", counted)
+    monkeypatch.setattr(growing_results, "growing_result", counted)
     notes: list[str] = []
     path = tmp_path / "command.log"
     results = output_of(path, notes)

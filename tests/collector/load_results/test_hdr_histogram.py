@@ -9,8 +9,8 @@ from hdrh.histogram import HdrHistogram
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.load_results.client_latency import rounded_up
-from collector.load_results.parsing.hdr_histogram import HdrError, decoded
+from collector.load_results.client_result import rounded_up
+from collector.load_results.hdr_histogram import HdrError, decoded
 
 HOUR_NS = 3_600_000_000_000
 HEADER = struct.Struct(">iiiiqqd")

@@ -10,8 +10,7 @@ from hdrh.histogram import HdrHistogram
 
 from collector.load_results import client_result
 from collector.load_results.client_format import ClientFormatError, CommandTimes, FormatChoice
-from collector.load_results.client_latency import Latency
-from collector.load_results.client_result import ClientResult
+from collector.load_results.client_result import ClientResult, Latency
 from collector.load_results.format_registry import read_file
 from collector.load_results.formats import hdr_log
 

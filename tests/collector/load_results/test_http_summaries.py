@@ -13,11 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from collector.load_results.client_format import ClientFormatError, CommandTimes
-from collector.load_results.client_latency import Latency
-from collector.load_results.formats import hey
-from collector.load_results.parsing.labels import MAX_LABELS
+from collector.load_results.client_result import Latency
+from collector.load_results.formats import hey_oha
 from collector.load_results.result_file import content_of as stored_content
 from collector.load_results.result_file import read_result, write_result
+from collector.load_results.text_fields import MAX_LABELS
 from tests.collector.load_results.captured import TIMES, content_of, only_summary, read_content, summaries
 from tests.collector.load_results.mutations import damaged
 from tests.examples import examples
@@ -199,7 +199,7 @@ def test_a_malformed_row_of_hey_s_csv_is_an_error(tmp_path: Path, row: str) -> N
 
 
 def test_responses_beyond_those_that_hey_keeps_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hey, "MAX_RESPONSES", 200)
+    monkeypatch.setattr(hey_oha, "MAX_RESPONSES", 200)
     text = content_of("hey.log").decode()
     rate = next(line for line in text.splitlines() if "Requests/sec" in line)
     result = read_content(tmp_path / "file", text.replace(rate, f"  Requests/sec:\t{1000 / 0.5571:.4f}"))

@@ -21,14 +21,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.load_results import operation_times
+from collector.load_results import jmeter_results, operation_times
 from collector.load_results.client_format import ClientFormatError, CommandTimes
 from collector.load_results.client_result import ClientResult
 from collector.load_results.format_registry import read_as, recognised_format
-from collector.load_results.formats import jmeter_csv
-from collector.load_results.jmeter.jmeter_samples import TRANSACTION
-from collector.load_results.parsing import csv_blocks
-from collector.load_results.parsing.labels import MAX_LABELS
+from collector.load_results.formats import jmeter
+from collector.load_results.jmeter_results import TRANSACTION
+from collector.load_results.text_fields import MAX_LABELS
 from tests.examples import examples
 
 CAPTURES = Path(__file__).parents[2] / "captures" / "clients"
@@ -113,8 +112,8 @@ def test_the_capture_has_the_counts_and_latencies_that_jmeter_states() -> None:
 def test_a_plain_reader_has_the_same_counts_in_blocks_of_any_size(
     monkeypatch: pytest.MonkeyPatch, block_bytes: int
 ) -> None:
-    monkeypatch.setattr(csv_blocks, "BLOCK_BYTES", block_bytes)
-    counts = counts_of(jmeter_csv.read(CAPTURE, TIMES, {}))
+    monkeypatch.setattr(jmeter_results, "BLOCK_BYTES", block_bytes)
+    counts = counts_of(jmeter.read_csv(CAPTURE, TIMES, {}))
     assert counts == plainly_read(CAPTURE.read_text(encoding="utf-8"))
 
 
@@ -128,7 +127,7 @@ def test_a_plain_reader_has_the_same_counts_of_generated_rows(tmp_path: Path, mo
         label, code = chance.choice(["read", "write", "a, b"]), chance.choice(["200", "Timeout", "500"])
         elapsed, success = int(chance.lognormvariate(3, 1)), chance.choice(["true"] * 9 + ["false"])
         writer.writerow([1_700_000_000_000 + number, elapsed, label, code, success, chance.choice(texts)])
-    monkeypatch.setattr(csv_blocks, "BLOCK_BYTES", 10_000)
+    monkeypatch.setattr(jmeter_results, "BLOCK_BYTES", 10_000)
     result = result_of(tmp_path / "file", text.getvalue())
     assert counts_of(result) == plainly_read(text.getvalue())
     assert total(result) == 20_000
@@ -166,7 +165,7 @@ def test_columns_are_found_by_name(tmp_path: Path, content: str) -> None:
 
 def test_a_file_without_a_header_has_the_default_columns(tmp_path: Path) -> None:
     content = b"\xef\xbb\xbf" + CAPTURE.read_bytes().split(b"\n", 1)[1]
-    assert result_of(tmp_path / "file", content).operations == jmeter_csv.read(CAPTURE, TIMES, {}).operations
+    assert result_of(tmp_path / "file", content).operations == jmeter.read_csv(CAPTURE, TIMES, {}).operations
 
 
 @pytest.mark.parametrize("name", ["jmeter-10-columns.csv", "jmeter-10-columns-formatted.csv", "jmeter-formatted.csv"])
@@ -181,7 +180,7 @@ def test_captures_without_a_header_and_with_formatted_times_have_the_counts_that
 @pytest.mark.parametrize("name", ["jmeter-10-columns.csv", "jmeter-10-columns-formatted.csv", "jmeter-formatted.csv"])
 def test_a_growing_file_without_a_header_or_with_formatted_times_is_read(name: str) -> None:
     content = (CAPTURES / name).read_bytes()
-    growing = jmeter_csv.growing(content[:1000], {})
+    growing = jmeter.growing_csv(content[:1000], {})
     assert sum(growing.add(content[begin : begin + 700]) for begin in range(0, len(content), 700)) == 0
     totals = [operation.total for operation in growing.take()]
     assert sum(each.completed + each.failed for each in totals if each) == 98
@@ -205,7 +204,7 @@ def test_formatted_times_are_read(tmp_path: Path, times: tuple[str, str], span_s
     path.write_text("\n".join([HEADER, *(f"{text},123,read,200,true" for text in times), ""]))
     times_ms = (1_700_000_000_000, 1_700_000_000_000 + round(span_s * 1000))
     plain.write_text("\n".join([HEADER, *(f"{time_ms},123,read,200,true" for time_ms in times_ms), ""]))
-    assert jmeter_csv.read(path, TIMES, {"zone": "UTC"}).operations == jmeter_csv.read(plain, TIMES, {}).operations
+    assert jmeter.read_csv(path, TIMES, {"zone": "UTC"}).operations == jmeter.read_csv(plain, TIMES, {}).operations
 
 
 @pytest.mark.parametrize(("begin", "begin_s"), [("2026-11-02", 1_793_613_600), ("2026-02-11", 1_770_804_000)])
@@ -215,7 +214,7 @@ def test_a_date_that_can_be_read_in_two_ways_is_the_one_nearer_to_the_run(
     path = tmp_path / "file"
     path.write_text(f"{HEADER}\n02/11/26 10:00:00,123,read,200,true\n")
     assert begin_s == datetime.fromisoformat(f"{begin}T10:00:00+00:00").timestamp()
-    result = jmeter_csv.read(path, CommandTimes(begin_s + 10, begin_s + 60), {"zone": "UTC"})
+    result = jmeter.read_csv(path, CommandTimes(begin_s + 10, begin_s + 60), {"zone": "UTC"})
     assert result.span_s is not None
     assert result.span_s[0] == pytest.approx(begin_s, abs=1)
     assert any("is assumed to begin with the" in note for note in result.notes)
@@ -227,7 +226,7 @@ def test_times_without_a_zone_are_in_that_of_this_machine(tmp_path: Path, monkey
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     time.tzset()
     try:
-        result = jmeter_csv.read(path, TIMES, {})
+        result = jmeter.read_csv(path, TIMES, {})
     finally:
         monkeypatch.undo()
         time.tzset()
@@ -308,8 +307,8 @@ def test_many_or_long_labels_are_bounded(tmp_path: Path) -> None:
 
 
 def test_pyarrow_is_only_imported_to_read() -> None:
-    module = "collector.load_results.formats.jmeter_csv"
-    code = f"import sys, {module} as f; f.recognises(''); sys.exit('pyarrow' in sys.modules)"
+    module = "collector.load_results.formats.jmeter"
+    code = f"import sys, {module} as f; f.recognises_csv(''); sys.exit('pyarrow' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
@@ -346,7 +345,7 @@ NOT_RENAMED = CAPTURES / "jmeter-subresults-not-renamed.jtl"
 
 @pytest.mark.parametrize("block_bytes", [1, 150, 1000, 1 << 20])
 def test_sub_results_that_are_not_renamed_are_not_counted(monkeypatch: pytest.MonkeyPatch, block_bytes: int) -> None:
-    monkeypatch.setattr(csv_blocks, "BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(jmeter_results, "BLOCK_BYTES", block_bytes)
     result = read_as(recognised_format(NOT_RENAMED), NOT_RENAMED, TIMES)
     (operation,) = result.operations
     assert (operation.name, total(result)) == ("Home", 20)

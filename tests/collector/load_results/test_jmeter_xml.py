@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from collector.load_results.client_format import ClientFormatError, CommandTimes
 from collector.load_results.client_result import ClientResult
 from collector.load_results.format_registry import read_as, recognised_format
-from collector.load_results.formats import jmeter_csv, jmeter_xml
-from collector.load_results.jmeter.jmeter_samples import TRANSACTION
+from collector.load_results.formats import jmeter
+from collector.load_results.jmeter_results import TRANSACTION
 from tests.examples import examples
 
 CAPTURES = Path(__file__).parents[2] / "captures" / "clients"
@@ -45,7 +45,7 @@ def test_the_capture_has_the_counts_that_jmeter_printed() -> None:
 
 
 def test_the_xml_and_the_csv_of_the_same_plan_have_the_same_counts_and_notes() -> None:
-    xml, csv = jmeter_xml.read(CAPTURE, TIMES, {}), jmeter_csv.read(CAPTURES / "jmeter.csv", TIMES, {})
+    xml, csv = jmeter.read_xml(CAPTURE, TIMES, {}), jmeter.read_csv(CAPTURES / "jmeter.csv", TIMES, {})
     for ours, theirs in zip(xml.operations, csv.operations, strict=True):
         assert ours.summary is not None
         assert theirs.summary is not None
@@ -59,9 +59,9 @@ def test_the_xml_and_the_csv_of_the_same_plan_have_the_same_counts_and_notes() -
 
 @pytest.mark.parametrize("block_bytes", [1, 7, 1000])
 def test_the_capture_is_the_same_in_blocks_of_any_size(monkeypatch: pytest.MonkeyPatch, block_bytes: int) -> None:
-    expected = jmeter_xml.read(CAPTURE, TIMES, {})
-    monkeypatch.setattr(jmeter_xml, "BLOCK_BYTES", block_bytes)
-    assert jmeter_xml.read(CAPTURE, TIMES, {}) == expected
+    expected = jmeter.read_xml(CAPTURE, TIMES, {})
+    monkeypatch.setattr(jmeter, "BLOCK_BYTES", block_bytes)
+    assert jmeter.read_xml(CAPTURE, TIMES, {}) == expected
 
 
 @pytest.mark.parametrize("end", ["", SAMPLE[:40], '<sample t="1" ts="17', "</testRes"])
@@ -99,7 +99,7 @@ def test_a_document_type_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text(f'<!DOCTYPE x [<!ENTITY a "b">]>\n<testResults>{SAMPLE}</testResults>')
     with pytest.raises(ClientFormatError, match="document type"):
-        jmeter_xml.read(path, TIMES, {})
+        jmeter.read_xml(path, TIMES, {})
 
 
 def test_samples_of_transaction_controllers_are_operations_if_there_are_no_others(tmp_path: Path) -> None:

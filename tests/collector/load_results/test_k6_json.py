@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from collector.load_results.client_format import ClientFormatError, CommandTimes
 from collector.load_results.client_result import ClientResult, Operation
 from collector.load_results.format_registry import read_as, recognised_format
-from collector.load_results.formats import k6_json
+from collector.load_results.formats import k6
 from tests.collector.load_results import k6_output
 from tests.collector.load_results.k6_output import BEGIN_S, Sample, json_text, request
 from tests.collector.load_results.mutations import damaged
@@ -187,7 +187,7 @@ def test_a_damaged_file_is_an_error_or_has_no_more_operations(tmp_path: Path, da
     path = tmp_path / "k6.json"
     path.write_bytes(data.draw(damaged(CONTENT)))
     try:
-        result = k6_json.read(path, TIMES, {})
+        result = k6.read_json(path, TIMES, {})
     except ClientFormatError:
         return
     assert 0 < sum(completed + sum(errors.values()) for completed, errors in map(counts, result.operations)) <= 40

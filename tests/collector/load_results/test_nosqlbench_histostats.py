@@ -11,7 +11,7 @@ from collector.load_results.client_format import ClientFormatError, CommandTimes
 from collector.load_results.client_result import ClientResult
 from collector.load_results.format_registry import recognised_format
 from collector.load_results.formats import nosqlbench_histostats
-from collector.load_results.sound_results import require_sound
+from collector.load_results.result_checks import require_sound
 
 CAPTURE = Path(__file__).parents[2] / "captures" / "clients" / "nosqlbench-histostats.csv"
 TIMES = CommandTimes(1_700_000_000.0, 1_700_000_100.0)

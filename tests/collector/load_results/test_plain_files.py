@@ -13,10 +13,10 @@ from typing import IO
 
 import pytest
 
+from collector.load_results import plain_files
 from collector.load_results.client_format import ClientFormatError, CommandTimes, FormatChoice
 from collector.load_results.client_result import ClientResult
 from collector.load_results.format_registry import growing_result, read_file, recognised_format
-from collector.load_results.parsing import compressed_files, plain_files
 from tests.collector.load_results.captured import CAPTURES, content_of
 
 WRK = CAPTURES / "wrk-status.log"
@@ -136,8 +136,8 @@ def test_a_damaged_gzip_file_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_gzip_file_that_expands_without_limit_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compressed_files, "MIN_CHECKED_BYTES", 1 << 20)
-    monkeypatch.setattr(compressed_files, "CHUNK_BYTES", 1 << 16)
+    monkeypatch.setattr(plain_files, "MIN_CHECKED_BYTES", 1 << 20)
+    monkeypatch.setattr(plain_files, "CHUNK_BYTES", 1 << 16)
     bomb = zlib.compressobj(wbits=16 + zlib.MAX_WBITS)
     head = b"timeStamp,elapsed,label,success\n1700000000000,5,read,true\n"
     data = bomb.compress(head) + bomb.compress(b"\n" * (32 << 20)) + bomb.flush()
@@ -233,7 +233,7 @@ def test_a_copy_does_not_fill_the_disk(tmp_path: Path, monkeypatch: pytest.Monke
     content = gzip.compress(WRK.read_bytes()) if is_compressed else log
     free_bytes = iter([plain_files.MIN_FREE_BYTES, 0])
     monkeypatch.setattr(plain_files, "CHECKED_BYTES", 1)
-    monkeypatch.setattr(compressed_files, "CHUNK_BYTES", 100)
+    monkeypatch.setattr(plain_files, "CHUNK_BYTES", 100)
     monkeypatch.setattr(os, "fstatvfs", lambda _: SimpleNamespace(f_bavail=next(free_bytes), f_frsize=1))
     with pytest.raises(ClientFormatError, match="too little disk space for a copy of the file"):
         result_of(tmp_path / "file", content)

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from collector.load_results.client_format import ClientFormatError, CommandTimes
 from collector.load_results.client_result import ClientInterval
+from collector.load_results.command_output import PrintedRow, intervals_of, last_part
 from collector.load_results.format_registry import client_formats, read_as
-from collector.load_results.parsing.json_objects import json_objects
-from collector.load_results.parsing.printed_rows import PrintedRow, intervals_of, last_part
+from collector.load_results.result_checks import doubts, require_sound
 from collector.load_results.result_file import content_of, read_result, write_result
-from collector.load_results.sound_results import doubts, require_sound
+from collector.load_results.text_fields import json_objects
 from tests.collector.load_results.mutations import damaged
 from tests.every import every
 from tests.examples import examples

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from collector.load_results.client_format import CommandTimes
-from collector.load_results.client_latency import Latency
-from collector.load_results.client_result import ClientInterval, ClientResult, Operation
-from collector.load_results.same_operations import have_same_operations
+from collector.load_results.client_result import ClientInterval, ClientResult, Latency, Operation
+from collector.load_results.result_checks import have_same_operations
 from tests.collector.load_results.captured import content_of, read_content
 
 

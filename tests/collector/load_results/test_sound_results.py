@@ -15,8 +15,8 @@ from collector.load_results import operation_times
 from collector.load_results.client_format import ClientFormatError, CommandTimes, FormatChoice
 from collector.load_results.client_result import ClientResult
 from collector.load_results.format_registry import read_as, read_file, recognised_format
+from collector.load_results.result_checks import require_sound
 from collector.load_results.result_file import content_of, read_result, write_result
-from collector.load_results.sound_results import require_sound
 from tests.collector.load_results.mutations import damaged
 from tests.examples import examples
 

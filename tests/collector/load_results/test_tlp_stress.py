@@ -11,7 +11,7 @@ import pytest
 from collector.load_results.client_format import ClientFormatError, CommandTimes
 from collector.load_results.client_result import ClientResult, Operation
 from collector.load_results.format_registry import read_as, recognised_format
-from collector.load_results.sound_results import doubts, require_sound
+from collector.load_results.result_checks import doubts, require_sound
 
 CAPTURES = Path(__file__).parents[2] / "captures" / "clients"
 TLP, EASY = CAPTURES / "tlp-stress.csv", CAPTURES / "easy-cass-stress.csv"

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.redaction.redacted_json import RedactedJson, redacted_tags
-from collector.redaction.redactor import MAX_LINE_BYTES, RedactedStream, Redactor
+from collector.redaction.redactor import MAX_LINE_BYTES, RedactedJson, RedactedStream, Redactor, redacted_tags
 from tests.every import every
 
 SECRET = "geh3im!x"  # noqa: S105

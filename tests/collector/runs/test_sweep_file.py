@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.redaction.secret_names import is_secret_name
+from collector.redaction.secret_forms import is_secret_name
 from collector.runs.parameter_sweep import GIVEN, RANDOM, Sweep, SweepRun, SweepSettings, SweptParameter
 from collector.runs.run_schema import schema_text, sweep_schema
 from collector.runs.sweep_file import FILE, SweepFileError, read_sweep, sweep_content, sweep_of, write_sweep

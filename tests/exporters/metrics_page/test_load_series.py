@@ -2,9 +2,8 @@
 
 import pytest
 
-from collector.load_results.client_latency import Latency
-from collector.load_results.client_result import ClientInterval
-from collector.load_results.parsing.labels import MAX_LABELS
+from collector.load_results.client_result import ClientInterval, Latency
+from collector.load_results.text_fields import MAX_LABELS
 from exporters.metrics_page.load_series import LoadSeries
 from tests.exporters.metrics_page.parsed import parsed
 

@@ -3,8 +3,7 @@
 import random
 from dataclasses import replace
 
-from collector.load_results.client_latency import Latency
-from collector.load_results.client_result import ClientInterval, ClientResult, Operation
+from collector.load_results.client_result import ClientInterval, ClientResult, Latency, Operation
 from collector.merge.coverage import NO_ANSWER, Gap, NodeCoverage, not_recorded
 from collector.merge.node_settings import NodeSettings
 from collector.runs.run import (

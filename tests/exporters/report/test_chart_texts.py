@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from html import unescape
 
-from collector.load_results.client_latency import Latency
-from collector.load_results.client_result import ClientInterval, ClientResult, Operation
+from collector.load_results.client_result import ClientInterval, ClientResult, Latency, Operation
 from collector.model.histogram import Buckets
 from collector.runs.run import ClientHost, RunCommand, RunNode, RunPhase
 from collector.runs.run import Run as RecordedRun

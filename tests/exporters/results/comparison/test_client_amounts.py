@@ -7,8 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.load_results.client_latency import Latency
-from collector.load_results.client_result import ClientInterval, ClientResult, Operation
+from collector.load_results.client_result import ClientInterval, ClientResult, Latency, Operation
 from exporters.results.comparison.client_amounts import ALL, client_bins, latency_kinds
 from exporters.results.comparison.comparison import ComparedRun, PhaseData, comparisons
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.load_results.client_latency import Latency
-from collector.load_results.client_result import ClientInterval, ClientResult, Operation
+from collector.load_results.client_result import ClientInterval, ClientResult, Latency, Operation
 from exporters.results.summary.client_points import ClientPoint, client_points, with_breaks, without_rests
 from exporters.results.summary.client_values import LATENCY_KINDS, phase_operations
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from collector.load_results.client_latency import Latency
+from collector.load_results.client_result import Latency
 from exporters.results.sweep.run_values import CLIENT, RunValues
 from exporters.results.sweep.sweep_rows import RunOutcome, SweepTable, sweep_table
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.load_results.client_latency import Latency
-from collector.load_results.client_result import ClientInterval, ClientResult, Operation
+from collector.load_results.client_result import ClientInterval, ClientResult, Latency, Operation
 from collector.model.histogram import Buckets
 from collector.node.metrics.requests import COUNTED
 from exporters.results.sweep.run_values import CLIENT, SERVER, RunValues, client_run_values, server_run_values

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.load_results.client_latency import Latency
+from collector.load_results.client_result import Latency
 from collector.model.histogram import Buckets
 from exporters.results.sweep.run_values import CLIENT, SERVER, RunValues
 from exporters.results.sweep.sweep_rows import (

@@ -1,29 +1,84 @@
-"""What `latte run` prints: rows for each sample, and a summary.
+"""latte's JSON report (`latte run`), of versions 0.27 and later.
 
-A row has the time at which the sample ended, since the run began. A cycle is one call of a workload's function; cycles
-include failed ones, and so do the latencies, which are service times (see `latte_json`). The date and time that latte
-prints are those of its start, before it connects and warms up.
+A cycle is one call of a workload's function. Its latency begins when latte calls the function, not when the rate limit
+would have allowed it, so it is the service time. The latencies include those of failed cycles.
 """
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options, ResultClock
-from collector.load_results.client_result import ClientResult
-from collector.load_results.parsing.command_output import OutputLine
-from collector.load_results.parsing.field_values import whole
-from collector.load_results.parsing.labels import label_of
-from collector.load_results.parsing.printed_rows import (
+from collector.load_results.client_result import ClientInterval, ClientResult, Latency, Operation, counted, failed_note
+from collector.load_results.command_output import (
+    OutputLine,
     PrintedRow,
     operation_of,
     read_output,
     run_notes,
     stated_latency_s,
 )
+from collector.load_results.hdr_histogram import decoded
+from collector.load_results.text_fields import MAX_LABELS, checked_count, decimal, label_of, rfc3339_s, whole
+from collector.whole_file import read_whole
 
-NAME, TOOL = "latte-log", "latte"
+REPORT = "latte"
+MAX_BYTES = 1 << 30
+
+
+def recognises_report(text: str) -> bool:
+    return text.lstrip().startswith("{") and '"conf"' in text and '"workload"' in text
+
+
+def read_report(path: Path, _times: CommandTimes, _options: Options) -> ClientResult:
+    content = json.loads(read_whole(path, MAX_BYTES))
+    return _result(content["result"], path.name)
+
+
+FORMATS_R = (Format(REPORT, recognises_report, read_report, clock=ResultClock.STEADY),)
+
+
+def _result(result: Mapping[str, Any], source: str) -> ClientResult:
+    begin_s, samples = rfc3339_s(result["start_time"]), result["log"]
+    failed = sum(map(_failed, samples)) if samples else checked_count(result["error_count"])
+    names = sorted(result["cycle_latency_by_fn"])
+    if failed and len(names) > 1:
+        # latte does not count errors by function.
+        names = [""]
+    if len(names) > MAX_LABELS:
+        raise ValueError(f"{len(names)} functions (at most {MAX_LABELS} are supported)")
+    operations = []
+    for name in names:
+        intervals = [
+            _interval(name, sample, begin_s + decimal(sample["time_s"]), decimal(sample["duration_s"]), _failed(sample))
+            for sample in samples
+        ]
+        total = _interval(name, result, begin_s, decimal(result["elapsed_time_s"]), failed)
+        operations.append(Operation(label_of(name), tuple(intervals), total))
+    notes = failed_note(failed, "request")
+    if not samples:
+        notes.append("the report contains no periodic samples (hint: run latte without --drop-sampling-log)")
+    return ClientResult(REPORT, "latte", source, tuple(operations), notes=tuple(notes))
+
+
+def _failed(sample: Mapping[str, Any]) -> int:
+    """Return the number of failed requests; latte's number of failed cycles is that of one thread and function."""
+    return checked_count(sample["req_error_count"])
+
+
+def _interval(name: str, content: Mapping[str, Any], begin_s: float, length_s: float, failed: int) -> ClientInterval:
+    """Return a sample, or the whole report, as an interval of the function `name` ("" for all functions)."""
+    latency = content["cycle_latency_by_fn"].get(name) if name else content["cycle_latency"]
+    counts = decoded(latency["histogram"]) if latency else {}
+    # A cycle ends at its first failed request.
+    completed = max(sum(counts.values()) - failed, 0)
+    return counted(begin_s, begin_s + length_s, completed, failed, Latency(counts))
+
+
+LOG, TOOL = "latte-log", "latte"
 MS = 1e-3
 _SECTION = re.compile(r"(?P<title>\S.{0,150}?) +[=\u2550]{10,}")
 _LATENCIES = re.compile(r"CYCLE LATENCY for (?P<name>.+?) \[ms\]")
@@ -38,14 +93,14 @@ _LIMITS = {"Min": 0.0, "Max": 100.0}
 _NUMBER = re.compile(r"(?<![\d.+-])\d{1,18}(?:\.\d+)?(?![\d.%])")
 
 
-def recognises(text: str) -> bool:
+def recognises_log(text: str) -> bool:
     lines = text.split("\n")
     sections = {match["title"] for line in lines if (match := _SECTION.fullmatch(line.strip()))}
     has_log = "LOG" in sections and any(map(_COLUMNS.fullmatch, map(str.rstrip, lines)))
     return has_log or {"CONFIG", "SUMMARY STATS"} <= sections
 
 
-def read(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
+def read_log(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
     log = _Log()
     read_output(path, log.add)
     run = log.run
@@ -54,10 +109,10 @@ def read(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
     names = list(run.stated_s)
     name = label_of(names[0]) if len(names) == 1 else "" if names else run.name
     operation = operation_of(name, run.rows, run.total(), path, times)
-    return ClientResult(NAME, TOOL, path.name, (operation,), True, tuple(log.notes()))
+    return ClientResult(LOG, TOOL, path.name, (operation,), True, tuple(log.notes()))
 
 
-FORMATS = (Format(NAME, recognises, read, follows_output=True, clock=ResultClock.STEADY),)
+FORMATS_L = (Format(LOG, recognises_log, read_log, follows_output=True, clock=ResultClock.STEADY),)
 
 
 @dataclass
@@ -159,3 +214,6 @@ class _Log:
 
 def _percentage(label: str) -> float:
     return _LIMITS[label] if label in _LIMITS else float(label)
+
+
+FORMATS = (*FORMATS_R, *FORMATS_L)

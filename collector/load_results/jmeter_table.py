@@ -1,12 +1,16 @@
 """Aggregates blocks of JMeter's CSV column by column, with pyarrow and numpy."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from collector.arrow import csv, pa, pc
-from collector.load_results.jmeter.jmeter_samples import (
+from collector.load_results.client_format import ClientFormatError
+from collector.load_results.client_result import Operation
+from collector.load_results.jmeter_results import (
     FALSE,
     MAX_ELAPSED_MS,
     MAX_TIME_MS,
@@ -14,9 +18,78 @@ from collector.load_results.jmeter.jmeter_samples import (
     TRANSACTION,
     TRUE,
     JmeterSamples,
+    JtlTimes,
+    Layout,
+    check_rows,
+    end_of_records,
 )
-from collector.load_results.jmeter.jmeter_sub_results import MAX_JITTER_MS, Sample, SubResults
-from collector.load_results.jmeter.jtl_times import JtlTimes
+from collector.printable import one_line
+
+MAX_THREADS = 100_000
+# JMeter adjusts its clock while it runs, so a sample can seem to begin before the previous one has ended.
+MAX_JITTER_MS = 2
+
+
+@dataclass
+class Sample:
+    """The last row of a thread that is not a sub-result."""
+
+    label: bytes
+    begin_ms: int
+    end_ms: int
+    has_sub_results: bool = False
+
+
+class SubResults:
+    """Recognises sub-results row by row; rows of transaction controllers must be left out."""
+
+    def __init__(self, last_samples: Mapping[bytes, Sample], *, has_threads: bool) -> None:
+        """`last_samples` has each thread's last row so far; `has_threads` states whether threads are known."""
+        self._last_samples = dict(last_samples)
+        self._has_threads = has_threads
+        self._contained = self._overlaps = 0
+        # How many rows of each label lie within samples, less those that do not.
+        self._nested: Counter[bytes] = Counter()
+
+    def flags(self, rows: Iterable[tuple[bytes, bytes, int, int]]) -> list[bool]:
+        """Return whether each row (thread, label, begin and end in milliseconds) is a sub-result."""
+        return [self._is_sub_result(*row) for row in rows]
+
+    def _is_sub_result(self, thread: bytes, label: bytes, begin_ms: int, end_ms: int) -> bool:
+        sample = self._last_samples.get(thread)
+        if sample and sample.begin_ms <= begin_ms and end_ms <= sample.end_ms:
+            if _is_named(sample, label, begin_ms) or self._is_within(sample, label, begin_ms):
+                sample.has_sub_results = True
+                self._nested[label] += 1
+                return True
+        elif sample and sample.begin_ms <= begin_ms < sample.end_ms - MAX_JITTER_MS:
+            self._overlaps += 1
+        if len(self._last_samples) == MAX_THREADS or len(self._nested) > MAX_THREADS:
+            self._last_samples.clear()
+            self._nested.clear()
+        self._nested[label] -= 1
+        self._last_samples[thread] = Sample(label, begin_ms, end_ms)
+        return False
+
+    def _is_within(self, sample: Sample, label: bytes, begin_ms: int) -> bool:
+        """Return whether a row that lies within a sample of its thread is a sub-result, whatever its label is."""
+        is_short = sample.end_ms - sample.begin_ms <= MAX_JITTER_MS and label == sample.label
+        # A row of no length at the sample's end may be the thread's next sample.
+        is_next = begin_ms == sample.end_ms and self._nested[label] <= 0
+        if not self._has_threads or is_next or is_short:
+            return False
+        self._contained += 1
+        return self._contained > self._overlaps
+
+
+def _is_named(sample: Sample, label: bytes, begin_ms: int) -> bool:
+    """Return whether a row that lies within a sample of its thread has the label of a sub-result."""
+    parent, _, number = label.rpartition(b"-")
+    if not sample.has_sub_results:
+        return parent == sample.label and number == b"0"
+    # At the sample's end, the thread's next sample may begin, whose label may end with a number, too.
+    return number.isdigit() and (begin_ms < sample.end_ms or label.startswith(sample.label + b"-"))
+
 
 _TEXTS = pa.dictionary(pa.int32(), pa.binary())
 COLUMNS: Mapping[str, pa.DataType] = {
@@ -225,3 +298,74 @@ class _Rows:
 def _check_range(values: Ints, limit: int) -> None:
     if values.min() < 0 or values.max() >= limit:
         raise MalformedBlockError("a time is out of range")
+
+
+# A longer record is assumed to have an unclosed quote.
+MAX_RECORD_BYTES = 256 << 10
+
+
+class GrowingRows:
+    """A growing result (see `GrowingResult`) whose rows have the given layout; `times` converts their times."""
+
+    def __init__(self, layout: Layout, times: JtlTimes) -> None:
+        self.problem = ""
+        self._times = times
+        self._layout = layout
+        self._samples = JmeterSamples()
+        self._table = JmeterTable(layout.columns, times, self._samples)
+        self._rest = b""
+
+    def add(self, data: bytes) -> int:
+        self._rest += data
+        end = end_of_records(self._rest)
+        if not end and len(self._rest) > MAX_RECORD_BYTES:
+            end = self._rest.rfind(b"\n") + 1 or len(self._rest)
+        block, self._rest = self._rest[:end], self._rest[end:]
+        if self._layout.header and self._layout.header in block:
+            header = self._layout.header
+            block = b"".join(line for line in block.splitlines(keepends=True) if line.rstrip(b"\r\n") != header)
+        return self._add_rows(self._times.converted(block))
+
+    def take(self) -> tuple[Operation, ...]:
+        return self._samples.take()
+
+    def _add_rows(self, block: bytes) -> int:
+        """Add rows; if some are malformed, add the others. Return the number of malformed ones."""
+        try:
+            self._table.add(block)
+        except (MalformedBlockError, ClientFormatError):
+            rows = list(self._records(block))
+            valid = [row for row in rows if not self._problem(row)]
+            self._add_valid(b"".join(valid))
+            return len(rows) - len(valid)
+        return 0
+
+    def _add_valid(self, rows: bytes) -> None:
+        try:
+            self._table.add(rows)
+        except (MalformedBlockError, ClientFormatError) as error:
+            self.problem = self.problem or one_line(error)
+
+    def _records(self, block: bytes) -> Iterator[bytes]:
+        """Yield the records of a block; a line with an unclosed or misplaced quote is a record of its own."""
+        lines = block.splitlines(keepends=True)
+        index = 0
+        while index < len(lines):
+            end = index + 1
+            record = lines[index]
+            while record.count(b'"') % 2 and end < len(lines):
+                record += lines[end]
+                end += 1
+            if end > index + 1 and self._problem(record):
+                record, end = lines[index], index + 1
+            yield record
+            index = end
+
+    def _problem(self, record: bytes) -> str:
+        """Return why a record is malformed; "" if it is not."""
+        try:
+            check_rows(record, 1, self._layout)
+        except ClientFormatError as error:
+            self.problem = self.problem or one_line(error).partition(": ")[2]
+            return str(error)
+        return ""

@@ -1,17 +1,137 @@
 """Files as the formats read them: gzip files are unpacked, and the prefixes of container logs are removed."""
 
 import os
+import re
 import tempfile
+import zlib
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from collector.load_results.client_format import HEAD_BYTES, ClientFormatError
-from collector.load_results.parsing.compressed_files import MAGIC, decompressed, require_no_other_compression
-from collector.load_results.parsing.container_logs import LogPrefix
 from collector.printable import count_text, one_line
+
+MAGIC = b"\x1f\x8b"
+# Results are text, of which gzip keeps a tenth or a twentieth. Data that shrinks much more is made to fill the disk.
+MAX_RATIO = 200
+MIN_CHECKED_BYTES = 256 << 20
+CHUNK_BYTES = 1 << 20
+OTHER_MAGICS = {
+    b"PK\x03\x04": "zip",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ\x00": "xz",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"\x04\x22\x4d\x18": "lz4",
+}
+_GZIP = 16 + zlib.MAX_WBITS
+
+
+def require_no_other_compression(head: bytes) -> None:
+    """Raise ClientFormatError if a file that begins with `head` is compressed, but not by gzip."""
+    for magic, name in OTHER_MAGICS.items():
+        if head.startswith(magic):
+            raise ClientFormatError(f"compressed with {name} (hint: unpack the file, or compress it with gzip)")
+
+
+def decompressed(file: BinaryIO, notes: list[str]) -> Iterator[bytes]:
+    """Yield the content of a gzip file in parts of at most CHUNK_BYTES; append what is wrong with its end to `notes`.
+
+    Raises ClientFormatError if the file is damaged or expands too much, and OSError.
+    """
+    max_bytes = max(MIN_CHECKED_BYTES, MAX_RATIO * os.fstat(file.fileno()).st_size)
+    total_bytes = 0
+    member = zlib.decompressobj(_GZIP)
+    is_between_members = False
+    while data := file.read(CHUNK_BYTES):
+        while data:
+            if is_between_members:
+                # Some programs fill the last block with zeros.
+                data = data.lstrip(b"\0")
+                if not MAGIC.startswith(data[: len(MAGIC)]):
+                    notes.append("the gzip file is followed by other data, which is ignored")
+                    return
+                member, is_between_members = zlib.decompressobj(_GZIP), not data
+            try:
+                part = member.decompress(data, CHUNK_BYTES)
+            except zlib.error as error:
+                raise ClientFormatError(f"damaged gzip file: {one_line(error)} (hint: test it with gzip -t)") from None
+            total_bytes += len(part)
+            if total_bytes > max_bytes:
+                raise ClientFormatError(f"the gzip file expands to more than {MAX_RATIO} times its size")
+            yield part
+            is_between_members |= member.eof
+            data = member.unused_data if member.eof else member.unconsumed_tail
+    if not is_between_members:
+        notes.append("the gzip file is incomplete; operations at its end are missing")
+
+
+MAX_CONTAINERS = 200
+
+_COLOUR = r"(?:\x1b\[[0-9;]*m)*"
+_CONTAINER = rf"{_COLOUR}(?P<container>\[?[\w.@/-]{{1,200}}\]?)\s*{_COLOUR}\|{_COLOUR}(?: {_COLOUR})?"
+_POD = r"(?P<container>\[pod/[^\]\s]{1,500}\])(?: |$)"
+_TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)(?: |$)"
+_JOURNAL = (
+    r"(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{6})?|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{6})?[+-]\d\d:?\d\d)"
+    r" \S{1,255} (?P<container>[^\s:\[]{1,200}(?:\[\d+\])?): ?"
+)
+
+
+@dataclass(frozen=True)
+class LogPrefix:
+    """The prefix of a log's lines: its pattern, the command that writes it, and an example."""
+
+    pattern: re.Pattern[str]
+    writer: str
+    example: str
+
+    def split(self, line: str) -> tuple[str, str] | None:
+        """Return the container that a line is from ("" if the prefix does not state it) and the line without prefix.
+
+        Returns None if the line has no such prefix.
+        """
+        match = self.pattern.match(line)
+        return (match.groupdict().get("container", ""), line[match.end() :]) if match else None
+
+    def texts(self, lines: Iterable[str]) -> dict[str, str]:
+        """Return the beginning of each container's text without the prefixes, at least HEAD_BYTES if it is that long.
+
+        A container may begin to print long after others, such as those of Cassandra.
+        """
+        texts: dict[str, list[str]] = {}
+        lengths: Counter[str] = Counter()
+        for container, text in filter(None, map(self.split, lines)):
+            if lengths[container] < HEAD_BYTES and (container in texts or len(texts) < MAX_CONTAINERS):
+                texts.setdefault(container, []).append(text)
+                lengths[container] += len(text)
+        return {container: "".join(parts) for container, parts in texts.items()}
+
+
+# The first pattern that fits is used, so patterns that leave less of a prefix come first.
+_PATTERNS = (
+    (re.compile(_CONTAINER + _TIME), "docker compose logs --timestamps"),
+    (re.compile(_CONTAINER), "docker compose logs"),
+    (re.compile(_POD + _TIME), "kubectl logs --prefix --timestamps"),
+    (re.compile(_POD), "kubectl logs --prefix"),
+    (re.compile(_JOURNAL), "journalctl"),
+    (re.compile(_TIME), "kubectl logs --timestamps"),
+)
+
+
+def log_prefix(text: str) -> LogPrefix | None:
+    """Return the prefix with which most lines of a text begin; None if they have none."""
+    # The last line may be incomplete.
+    lines = [line for line in text.splitlines()[:-1] or [text] if line.strip()]
+    for pattern, writer in _PATTERNS:
+        matches = list(filter(None, map(pattern.match, lines)))
+        if len(matches) * 2 > len(lines):
+            return LogPrefix(pattern, writer, matches[0][0].strip())
+    return None
+
 
 MAX_LINE_BYTES = 16 << 20
 # How much of the beginning and of the end of a command's output is searched for a result.

@@ -1,29 +1,135 @@
-"""JMeter's JTL as XML (`jmeter.save.saveservice.output_format=xml`).
-
-Samples within the sample of a transaction controller are operations; samples within other samples are sub-results.
-"""
+"""JMeter's JTL as CSV. Columns are found by name; a file without a header must begin with JMeter's default columns."""
 
 import re
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import tzinfo
 from pathlib import Path
 from typing import BinaryIO
 from xml.parsers import expat
 
-from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options, ResultClock
+from collector.load_results.client_format import (
+    HEAD_BYTES,
+    AcceptedOptions,
+    ClientFormatError,
+    CommandTimes,
+    Format,
+    GrowingResult,
+    Options,
+    ResultClock,
+)
 from collector.load_results.client_result import ClientResult
-from collector.load_results.jmeter.jmeter_samples import (
+from collector.load_results.jmeter_results import (
+    BYTE_ORDER_MARK,
     FALSE,
     MAX_ELAPSED_MS,
     MAX_TIME_MS,
     MS_PER_S,
     TRANSACTION,
     TRUE,
+    ZONES,
     JmeterSamples,
+    JtlTimes,
+    Layout,
+    blocks,
+    check_columns,
+    check_rows,
+    is_row,
+    layout_of,
 )
 from collector.printable import one_line
 
-NAME = "jmeter-xml"
+CSV = "jmeter-csv"
+OPTIONS: AcceptedOptions = {"zone": tuple(ZONES)}
+REQUIREMENT = "reading JMeter's CSV requires numpy and pyarrow (hint: install them in casstat's environment)"
+# The start of another row. If an unclosed field contains one, a quote is malformed; if not, the file is incomplete.
+_FURTHER_ROW = re.compile(rb"\n\d{10,}\D\d+\D")
+
+
+def recognises_csv(text: str) -> bool:
+    first = text.split("\n", 1)[0].encode()
+    return is_row(first) or {"timeStamp", "elapsed"} <= set(layout_of(first).columns)
+
+
+def growing_csv(head: bytes, options: Options) -> GrowingResult:
+    try:
+        from collector.load_results.jmeter_table import GrowingRows
+    except ImportError:
+        raise ClientFormatError(REQUIREMENT) from None
+    layout = layout_of(head.partition(b"\n")[0])
+    check_columns(layout)
+    return GrowingRows(layout, JtlTimes(layout.delimiter, time.time(), _zone(options)))
+
+
+def _zone(options: Options) -> tzinfo | None:
+    return ZONES[options.get("zone", "local")]
+
+
+def read_csv(path: Path, times: CommandTimes, options: Options) -> ClientResult:
+    try:
+        from collector.load_results.jmeter_table import JmeterTable, MalformedBlockError
+    except ImportError:
+        raise ClientFormatError(REQUIREMENT) from None
+    with path.open("rb") as file:
+        first = file.readline(HEAD_BYTES).removeprefix(BYTE_ORDER_MARK)
+        layout = layout_of(first)
+        check_columns(layout)
+        if not layout.header:
+            file.seek(0)
+            file.seek(len(BYTE_ORDER_MARK) if file.read(3) == BYTE_ORDER_MARK else 0)
+        notes: list[str] = []
+        samples = JmeterSamples()
+        jtl_times = JtlTimes(layout.delimiter, times.begin_s, _zone(options))
+        table = JmeterTable(layout.columns, jtl_times, samples)
+        for line, block in _rows(file, layout, jtl_times, notes):
+            try:
+                table.add(block)
+            except MalformedBlockError as error:
+                check_rows(block, line, layout)
+                raise ClientFormatError(f"after line {line}: {one_line(error)}") from None
+    return samples.result(CSV, path.name, [*notes, *jtl_times.notes])
+
+
+FORMATS_CSV = (Format(CSV, recognises_csv, read_csv, growing_csv, OPTIONS, clock=ResultClock.DELAYED),)
+
+
+def _rows(file: BinaryIO, layout: Layout, times: JtlTimes, notes: list[str]) -> Iterator[tuple[int, bytes]]:
+    """Yield blocks of rows, without headers of concatenated files and without an incomplete last row.
+
+    Times are in milliseconds.
+    """
+    header = re.compile(rb"^%s\r?$" % re.escape(layout.header), re.MULTILINE) if layout.header else None
+    for line, block in blocks(file, 2 if header else 1, layout.delimiter):
+        rows = block
+        if header and layout.header in block:
+            rows, repeated = header.subn(b"", block)
+            if repeated:
+                notes.append("the header is repeated; the file may contain several results")
+        rows = times.converted(rows)
+        if _is_last(block) and _is_incomplete(rows, line, layout):
+            notes.append("the last row is incomplete and is ignored")
+            continue
+        yield line, rows
+    notes[:] = dict.fromkeys(notes)
+
+
+def _is_last(block: bytes) -> bool:
+    """Return whether a block is the rest of the file after the last complete row."""
+    return not block.endswith(b"\n") or block.count(b'"') % 2 == 1
+
+
+def _is_incomplete(row: bytes, line: int, layout: Layout) -> bool:
+    if row.count(b'"') % 2 and _FURTHER_ROW.search(row):
+        raise ClientFormatError(f"line {line}: unclosed quote")
+    try:
+        check_rows(row, line, layout)
+    except ClientFormatError:
+        return True
+    return False
+
+
+XML = "jmeter-xml"
 SAMPLES = ("sample", "httpSample")
 BLOCK_BYTES = 1 << 20
 MAX_TOKEN_BYTES = 16 << 20
@@ -38,7 +144,7 @@ _BEGIN = re.compile(
 _REFERENCE_BYTES = len(b"&#xffff;")
 
 
-def read(path: Path, _times: CommandTimes, _options: Options) -> ClientResult:
+def read_xml(path: Path, _times: CommandTimes, _options: Options) -> ClientResult:
     document = _Document()
     notes = []
     with path.open("rb") as file:
@@ -49,10 +155,10 @@ def read(path: Path, _times: CommandTimes, _options: Options) -> ClientResult:
             if b"\n<" in file.read(MAX_TOKEN_BYTES)[1:]:
                 raise ClientFormatError(f"line {document.line}: unclosed element")
             notes.append("the file is incomplete; its last samples may be missing")
-    return document.samples.result(NAME, path.name, notes)
+    return document.samples.result(XML, path.name, notes)
 
 
-FORMATS = (Format(NAME, _BEGIN, read, clock=ResultClock.DELAYED),)
+FORMATS_XML = (Format(XML, _BEGIN, read_xml, clock=ResultClock.DELAYED),)
 
 
 def _blocks(file: BinaryIO) -> Iterator[bytes]:
@@ -161,3 +267,6 @@ class _Document:
                 f"line {self.line}: the attribute {name} is not a number of milliseconds: {one_line(text)[:40]}"
             )
         return int(text)
+
+
+FORMATS = (*FORMATS_CSV, *FORMATS_XML)

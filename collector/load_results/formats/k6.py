@@ -1,0 +1,309 @@
+"""Counts the requests in k6's samples (points), for both its JSON and its CSV output.
+
+A sample's time is when the request ended. k6 measures `http_req_duration` from when the request is sent (excluding
+connecting), whatever schedule an executor follows, so it is the service time. The tag `name` names the operation; k6
+sets it to the URL if the script does not set it, and then the name is the method and the path. Iterations are not
+operations.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from collector.load_results.client_format import (
+    ClientFormatError,
+    CommandTimes,
+    Format,
+    GrowingResult,
+    Options,
+    ResultClock,
+)
+from collector.load_results.client_result import ClientInterval, ClientResult, Latency, Operation, counted, failed_note
+from collector.load_results.command_output import earlier_runs, only_total
+from collector.load_results.operation_times import OperationTimes
+from collector.load_results.text_fields import (
+    FIRST_ERROR_STATUS,
+    GrowingLines,
+    checked_count,
+    checked_length_s,
+    csv_fields,
+    csv_row,
+    decimal,
+    json_objects,
+    latency_ns,
+    read_lines,
+    rfc3339_s,
+    stated_latency,
+    unix_time_s,
+)
+from collector.printable import count_text
+
+HTTP, GRPC = "http_req_duration", "grpc_req_duration"
+TOTALS = ("http_reqs", "http_req_failed", "dropped_iterations")
+METRICS = frozenset((HTTP, GRPC, *TOTALS))
+"""The metrics that are read."""
+MS_NS = 1_000_000
+MAX_COUNT = 10**9
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*(?P<path>[^?#]*)")
+
+
+class K6Samples:
+    """The requests of a result, and what k6 itself counts."""
+
+    def __init__(self) -> None:
+        self._times = OperationTimes()
+        self._totals: Counter[str] = Counter()
+        self._http_requests = 0
+        self._failed_http_requests = 0
+        self._http_requests_without_result = 0
+        self._grpc_streams = 0
+
+    def add(self, metric: str, time: str, value: float, tags: Mapping[str, str]) -> None:
+        """Add a sample of one of METRICS. Raises ValueError."""
+        if metric in TOTALS:
+            if not 0 <= value <= MAX_COUNT:
+                raise ValueError(f"not an operation count: {value:g}")
+            self._totals[metric] += round(value)
+            return
+        end_s = rfc3339_s(time) if "T" in time else unix_time_s(time)
+        duration_ns = latency_ns(value, MS_NS)
+        if metric == GRPC and not tags.get("status"):
+            # k6 writes such a sample when a stream ends.
+            self._grpc_streams += 1
+            return
+        kind = _grpc_error(tags) if metric == GRPC else self._http_error(tags)
+        name = _grpc_name(tags) if metric == GRPC else _http_name(tags)
+        if kind is None:
+            self._times.add(name, end_s, duration_ns)
+        else:
+            self._times.add_error(name, end_s, kind)
+
+    def _http_error(self, tags: Mapping[str, str]) -> str | None:
+        """Return the kind of a failed request's error; None if the request succeeded."""
+        status, code, expected = (tags.get(tag, "") for tag in ("status", "error_code", "expected_response"))
+        if expected not in ("true", "false", ""):
+            raise ValueError(f"expected_response is neither true nor false: {expected}")
+        is_error_status = status.isdecimal() and int(status) >= FIRST_ERROR_STATUS
+        # Some versions of k6 expect a response whose body timed out.
+        has_failed = status == "0" or (expected == "false" if expected else bool(code) or is_error_status)
+        self._http_requests += 1
+        self._failed_http_requests += has_failed
+        self._http_requests_without_result += not (expected or code or status)
+        if not has_failed:
+            return None
+        if code and not is_error_status:
+            return f"error code {code}"
+        return f"status {status}" if status not in ("", "0") else ""
+
+    def take(self) -> tuple[Operation, ...]:
+        """Return the total of each operation's requests since the last call, and forget them."""
+        return self._times.take()
+
+    def result(self, format_name: str, source: str, runs: int, notes: list[str]) -> ClientResult:
+        """Return the result; `runs` is the number of k6's runs in the file. Raises ClientFormatError."""
+        operations = self._times.operations()
+        if not operations:
+            raise ClientFormatError(f"no requests ({HTTP} or {GRPC})")
+        return ClientResult(format_name, "k6", source, operations, notes=(*notes, *self._notes(runs)))
+
+    def _notes(self, runs: int) -> list[str]:
+        totals = self._totals
+        notes = {
+            f"the file has {count_text(runs, 'run')} of k6": runs > 1,
+            f"k6 dropped {count_text(totals['dropped_iterations'], 'iteration')}: the load was below the stated rate": (
+                totals["dropped_iterations"]
+            ),
+            f"k6 counts {count_text(totals['http_reqs'], 'HTTP request')} (http_reqs), "
+            f"the file has the durations of {self._http_requests}": (
+                totals["http_reqs"] and totals["http_reqs"] != self._http_requests
+            ),
+            f"k6 counts {count_text(totals['http_req_failed'], 'failed HTTP request')} (http_req_failed), "
+            f"by their tags {self._failed_http_requests} failed": (
+                totals["http_reqs"] and totals["http_req_failed"] != self._failed_http_requests
+            ),
+            f"{count_text(self._http_requests_without_result, 'HTTP request')} without the tags expected_response, "
+            "status and error_code are counted as completed": self._http_requests_without_result,
+            f"{count_text(self._grpc_streams, 'gRPC stream')} are not counted as operations": self._grpc_streams,
+        }
+        omitted = self._times.notes("request", " (hint: set the tag `name` in the k6 script)")
+        return [*(note for note, applies in notes.items() if applies), *omitted]
+
+
+def _grpc_error(tags: Mapping[str, str]) -> str | None:
+    return None if tags["status"] == "0" else f"gRPC status {tags['status']}"
+
+
+def _grpc_name(tags: Mapping[str, str]) -> str:
+    name = tags.get("name", "")
+    return name if name and "/" not in name else tags.get("method") or name
+
+
+def _http_name(tags: Mapping[str, str]) -> str:
+    name = tags.get("name") or tags.get("url", "")
+    url = _URL.fullmatch(name.partition("?")[0].partition("#")[0])
+    return f"{tags.get('method', '')} {url['path'] or '/'}".strip() if url else name
+
+
+CSV = "k6-csv"
+FIRST_COLUMNS = ("metric_name", "timestamp", "metric_value")
+
+
+def read_csv(path: Path, _times: CommandTimes, _options: Options) -> ClientResult:
+    lines = _CsvLines()
+    notes = read_lines(path, lines.add)
+    return lines.samples.result(CSV, path.name, lines.runs, notes)
+
+
+FORMATS_CSV = (Format(CSV, re.compile(rf"\A{','.join(FIRST_COLUMNS)}"), read_csv),)
+
+
+class _CsvLines:
+    def __init__(self) -> None:
+        self.samples = K6Samples()
+        self.runs = 0
+        self._columns: Sequence[str] = ()
+
+    def add(self, line: str) -> None:
+        """Add a line. Raises ValueError."""
+        metric = line.partition(",")[0]
+        if metric == FIRST_COLUMNS[0]:
+            # Files that were concatenated have several headers, which may differ.
+            self._columns = csv_fields(line)
+            self.runs += 1
+        if tuple(self._columns[: len(FIRST_COLUMNS)]) != FIRST_COLUMNS:
+            raise ValueError(f"not the header of k6's CSV output, which begins with {','.join(FIRST_COLUMNS)}")
+        if metric not in METRICS:
+            return
+        tags = csv_row(line, self._columns)
+        self.samples.add(metric, tags["timestamp"], decimal(tags["metric_value"]), tags)
+
+
+JSON = "k6-json"
+_METRIC = re.compile(rf'"metric":\s*"(?:{"|".join(sorted(METRICS))})"')
+_FIRST_LINE = re.compile(r'\A\s*\{(?=.*"type":\s*"(?:Metric|Point)")(?=.*"metric":\s*").*"data":\s*\{')
+
+
+def read_json(path: Path, _times: CommandTimes, _options: Options) -> ClientResult:
+    lines = _JsonLines()
+    notes = read_lines(path, lines.add)
+    return lines.samples.result(JSON, path.name, lines.runs, notes)
+
+
+def growing_json(_head: bytes, _options: Options) -> GrowingResult:
+    lines = _JsonLines()
+    return GrowingLines(lines.add, lines.samples.take)
+
+
+FORMATS_JSON = (Format(JSON, _FIRST_LINE, read_json, growing_json),)
+
+
+class _JsonLines:
+    def __init__(self) -> None:
+        self.samples = K6Samples()
+        self.runs = 0
+
+    def add(self, line: str) -> None:
+        """Add a line. Raises one of MALFORMED."""
+        text = line.strip()
+        if not (text.startswith("{") and text.endswith("}")):
+            raise ValueError("not a JSON object")
+        if not _METRIC.search(text):
+            return
+        content = json.loads(text)
+        metric, kind, data = content["metric"], content["type"], content["data"]
+        if kind == "Point" and metric in METRICS:
+            tags = {str(tag): str(value) for tag, value in (data.get("tags") or {}).items()}
+            self.samples.add(metric, str(data["time"]), decimal(data["value"]), tags)
+        # k6 declares each metric once.
+        self.runs += kind == "Metric" and metric == HTTP
+
+
+SUMMARY = "k6-summary"
+EXPECTED = f"{HTTP}{{expected_response:true}}"
+MS_PER_S = 1000
+_METRICS = re.compile(r'"metrics":\s*[{\[]')
+_PERCENTILE = re.compile(r"p\(?(\d{1,3}(?:\.\d{1,6})?)\)?")
+_RANKS = {"min": 0.0, "med": 50.0, "max": 100.0}
+
+
+def recognises_summary(text: str) -> bool:
+    # A line of k6's JSON output also begins with a bracket, but does not contain all metrics.
+    begins = re.search(r"^[ \t]*\{", text, re.MULTILINE)
+    return bool(begins and _METRICS.search(text) and re.search(r'"(?:iterations|http_reqs|vus|data_sent)"', text))
+
+
+def read_summary(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
+    summaries = list(filter(None, map(_summary, json_objects(path))))
+    if not summaries:
+        raise ValueError("no metrics")
+    summary = summaries[-1]
+    notes = [*summary.notes(), *earlier_runs(len(summaries) - 1, "k6")]
+    return only_total((SUMMARY, "k6"), summary.total(), path, times, notes)
+
+
+FORMATS_SUMMARY = (Format(SUMMARY, recognises_summary, read_summary, follows_output=True, clock=ResultClock.STEADY),)
+
+
+@dataclass(frozen=True)
+class _Summary:
+    """A summary: the values of each metric, and the run's duration in milliseconds if it is stated."""
+
+    metrics: Mapping[str, Mapping[str, Any]]
+    length_ms: object = None
+
+    def total(self) -> ClientInterval:
+        """Return the total, whose times count from the beginning of the run. Raises one of MALFORMED."""
+        if "http_reqs" not in self.metrics:
+            reason = "gRPC requests have no count" if GRPC in self.metrics else "no HTTP requests"
+            raise ValueError(f"{reason} (hint: import the file of k6 run --out json=FILE)")
+        requests = self.metrics["http_reqs"]
+        attempted, failed = checked_count(requests["count"]), self._failed
+        length_s = float(self.length_ms) / MS_PER_S if isinstance(self.length_ms, int | float) else None
+        if length_s is None:
+            length_s = attempted / decimal(requests["rate"])
+        return counted(0.0, checked_length_s(length_s), attempted - failed, failed, self._latency())
+
+    @property
+    def _failed(self) -> int:
+        """The number of failed requests; versions before 0.31 do not state it."""
+        values = self.metrics.get("http_req_failed", {})
+        return checked_count(values.get("passes", values.get("matches", 0)))
+
+    def _latency(self) -> Latency | None:
+        """Return the latencies of requests that succeeded; those of all requests if k6 does not state the former."""
+        values = self.metrics.get(EXPECTED) or self.metrics.get(HTTP, {})
+        stated_s = {}
+        for key, value_ms in values.items():
+            match = _PERCENTILE.fullmatch(key)
+            rank = float(match[1]) if match else _RANKS.get(key)
+            if rank is not None and rank <= 100:
+                stated_s[rank] = decimal(value_ms) / MS_PER_S
+        return stated_latency(stated_s) if stated_s else None
+
+    def notes(self) -> list[str]:
+        notes = failed_note(self._failed, "request") if EXPECTED not in self.metrics else []
+        if "http_req_failed" not in self.metrics:
+            notes.append("the summary does not state how many requests failed; all are counted as completed")
+        if dropped := checked_count(self.metrics.get("dropped_iterations", {}).get("count", 0)):
+            notes.append(f"k6 dropped {count_text(dropped, 'iteration')}: the load was below the stated rate")
+        if GRPC in self.metrics:
+            notes.append("gRPC requests are not counted, because a summary has no count of them")
+        return notes
+
+
+def _summary(content: Mapping[str, Any]) -> _Summary | None:
+    """Return the summary in one of the three layouts; None if an object is none."""
+    if "results" in content and isinstance(content["results"].get("metrics"), list):
+        metrics = {str(metric["name"]): metric["values"] for metric in content["results"]["metrics"]}
+        return _Summary(metrics, decimal(content["config"]["duration"]) * MS_PER_S)
+    if "metrics" not in content:
+        return None
+    metrics = {name: values.get("values", values) for name, values in content["metrics"].items()}
+    return _Summary(metrics, content.get("state", {}).get("testRunDurationMs"))
+
+
+FORMATS = (*FORMATS_CSV, *FORMATS_JSON, *FORMATS_SUMMARY)

@@ -1,1 +1,0 @@
-"""The two forms of the generic CSV."""

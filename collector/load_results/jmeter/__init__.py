@@ -1,1 +1,0 @@
-"""What the formats of JMeter have in common."""

@@ -1,1 +1,0 @@
-"""Reading results while load generators write them."""

@@ -1,1 +1,0 @@
-"""Reading lines, fields, names and histograms from the files of load generators."""
