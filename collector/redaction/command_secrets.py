@@ -19,43 +19,19 @@ SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh", "ash", "su"))
 # Options whose value is USER:PASSWORD; with a program that is not listed below, a port is not a password.
 _USER_PASSWORD = frozenset(
     (
-        "-u",
-        "-U",
-        "-A",
-        "-a",
-        "--user",
-        "--proxy-user",
-        "--auth",
-        "--basic",
-        "--basic-auth",
-        "--login",
-        "--userpass",
-        "--cert",
+        *("-u", "-U", "-A", "-a", "--user", "--proxy-user", "--auth"),
+        *("--basic", "--basic-auth", "--login", "--userpass", "--cert"),
     )
 )
 # Options with one letter that take a password, a cookie or USER:PASSWORD, by program.
 _PASSWORD_OPTIONS = {
-    "sshpass": "p",
-    "cqlsh": "p",
-    "mongo": "p",
-    "mongosh": "p",
-    "mongodump": "p",
-    "redis-cli": "a",
-    "redis-benchmark": "a",
-    "memtier_benchmark": "a",
-    "valkey-cli": "a",
-    "jmeter": "a",
+    **dict.fromkeys(("sshpass", "cqlsh", "mongo", "mongosh", "mongodump", "dsbulk"), "p"),
+    **dict.fromkeys(("docker login", "podman login", "az login"), "p"),
+    **dict.fromkeys(("redis-cli", "redis-benchmark", "memtier_benchmark", "valkey-cli", "jmeter"), "a"),
+    **dict.fromkeys(("easy-cass-stress", "tlp-stress", "sqlcmd", "ipmitool"), "P"),
     "curl": "b",
     "ab": "C",
     "ldapsearch": "w",
-    "dsbulk": "p",
-    "docker login": "p",
-    "podman login": "p",
-    "az login": "p",
-    "easy-cass-stress": "P",
-    "tlp-stress": "P",
-    "sqlcmd": "P",
-    "ipmitool": "P",
 }
 _ATTACHED_PASSWORDS = frozenset(("mysql", "mysqladmin", "mysqldump", "mysqlslap", "mariadb", "sshpass", "cqlsh"))
 _PAIR_OPTIONS = {"curl": "uUE", "ab": "AP", "hey": "a", "oha": "a", "http": "a", "https": "a", "xh": "a", "wget": ""}

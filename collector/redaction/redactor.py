@@ -1,4 +1,4 @@
-"""Replaces secrets in command lines, texts and streams of output."""
+"""Replaces secrets in command lines, texts, streams of output, and decoded JSON."""
 
 import base64
 import html
@@ -34,21 +34,9 @@ _MIN_PART_CHARS = 6
 # Well-known passwords that are ordinary words of this field; replacing them everywhere would destroy results.
 _ORDINARY_WORDS = frozenset(
     (
-        *(
-            "admin",
-            "basic",
-            "bearer",
-            "cassandra",
-            "default",
-            "delete",
-            "false",
-            "guest",
-            "insert",
-            "localhost",
-            "mixed",
-        ),
-        *("none", "null", "password", "read", "root", "scylla", "secret", "select", "stress", "test", "token", "true"),
-        *("update", "user", "write"),
+        *("admin", "basic", "bearer", "cassandra", "default", "delete", "false", "guest", "insert", "localhost"),
+        *("mixed", "none", "null", "password", "read", "root", "scylla", "secret", "select", "stress", "test"),
+        *("token", "true", "update", "user", "write"),
     )
 )
 # A command that `sh -x` prints, or after a prompt.

@@ -1,4 +1,4 @@
-"""Finds secrets in text, such as a log or a shell script, by their forms."""
+"""Finds secrets in text, such as a log or a shell script: by the names of values, and by their forms."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -72,21 +72,8 @@ Span = tuple[int, int]
 # Forms without a name need none of _SEPARATORS.
 _SEPARATORS = (b"=", b":", b"-", b">", b"'", b'"', b"%", b"\\u003")
 _BARE_HINTS = (
-    b"hvs.",
-    b"glsa_",
-    b"glc_",
-    b"github_",
-    b"bearer ",
-    b"basic ",
-    b"eyj",
-    b"akia",
-    b"aiza",
-    b"asia",
-    b"ghp_",
-    b"gho_",
-    b"ghu_",
-    b"ghs_",
-    b"ghr_",
+    *(b"hvs.", b"glsa_", b"glc_", b"github_", b"bearer ", b"basic ", b"eyj", b"akia", b"aiza", b"asia"),
+    *(b"ghp_", b"gho_", b"ghu_", b"ghs_", b"ghr_"),
 )
 _HINTS = tuple(
     hint.encode()
