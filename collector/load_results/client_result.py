@@ -1,4 +1,7 @@
-"""The result of a load generator, in one form for all of them."""
+"""The result of a load generator, in one form for all of them: operations, their intervals and latencies.
+
+Latencies are counts by value, or the percentiles that a load generator states.
+"""
 
 from bisect import bisect_left
 from collections import Counter
@@ -7,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import accumulate, groupby
 from math import ceil
+from typing import Any
 
 from collector.printable import count_text, unique_text
 from collector.redaction.redactor import Redactor
@@ -65,6 +69,7 @@ def rounded_up(value_ns: int) -> int:
 MAX_COUNTS = 2_000_000
 """The limit on different latencies of all intervals of a result: reading it again takes about 220 bytes for each."""
 MAX_WIDTH_S = 86_400.0
+_NONE: Mapping[Any, Any] = {}
 
 
 @dataclass(frozen=True)
@@ -87,7 +92,6 @@ class ClientInterval:
 
     @property
     def failed(self) -> int:
-        """The number of operations that failed."""
         return sum(self.errors.values())
 
 
@@ -106,7 +110,6 @@ class Operation:
 
     @property
     def parts(self) -> list[ClientInterval]:
-        """The intervals and the total."""
         return [*self.intervals, *filter(None, [self.total])]
 
     @property
@@ -172,7 +175,6 @@ class ClientResult:
 
     @property
     def parts(self) -> list[ClientInterval]:
-        """All intervals and totals."""
         return [part for operation in self.operations for part in operation.parts]
 
 
@@ -197,9 +199,28 @@ def counted(
     return ClientInterval(begin_s, end_s, completed, {"": failed} if failed else {}, response, service)
 
 
+def stated_interval(
+    begin_s: float,
+    end_s: float,
+    completed: int,
+    errors: Mapping[str, int] = _NONE,
+    response_s: Mapping[float, float] = _NONE,
+    service_s: Mapping[float, float] = _NONE,
+) -> ClientInterval:
+    """Return a period with percentiles in seconds by percentage, which are ignored if no operation succeeded."""
+    response, service = (Latency(stated_s=known) if completed and known else None for known in (response_s, service_s))
+    errors = {kind: count for kind, count in errors.items() if count}
+    return ClientInterval(begin_s, end_s, completed, errors, response, service)
+
+
 def failed_note(number: int, noun: str = "operation", hint: str = "") -> list[str]:
     """Return a note if the latencies include those of operations that failed; `noun` is a word for an operation."""
     return [f"the latencies include those of {count_text(number, f'failed {noun}')}{hint}"] if number else []
+
+
+def applicable(notes: Mapping[str, object]) -> list[str]:
+    """Return the notes whose values are true."""
+    return [note for note, applies in notes.items() if applies]
 
 
 def total_of(intervals: Sequence[ClientInterval]) -> ClientInterval | None:

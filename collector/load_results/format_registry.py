@@ -39,7 +39,6 @@ from collector.printable import one_line
 
 @cache
 def client_formats() -> Mapping[str, Format]:
-    """Return all formats by name."""
     names = sorted(module.name for module in pkgutil.iter_modules(formats.__path__))
     modules = [importlib.import_module(f"{formats.__name__}.{name}") for name in names]
     known = [form for module in modules for form in module.FORMATS]

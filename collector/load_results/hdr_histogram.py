@@ -1,8 +1,9 @@
-"""Decodes HdrHistogram's compressed formats V0, V1 and V2.
+"""HdrHistograms: decodes the compressed formats V0, V1 and V2, and states which histograms of a log are counted.
 
-They are those of HdrHistogram's `encodeIntoCompressedByteBuffer`, in base64: a cookie and a length, then zlib data with
-a header and the counts. V2 has the counts as ZigZag LEB128 integers, in which a negative number stands for that many
-counts of zero. V1 and V0 have counts of 2, 4 or 8 bytes, stated by the header's cookie; V0 has a shorter header.
+The formats are those of HdrHistogram's `encodeIntoCompressedByteBuffer`, in base64: a cookie and a length, then zlib
+data with a header and the counts. V2 has the counts as ZigZag LEB128 integers, in which a negative number stands for
+that many counts of zero. V1 and V0 have counts of 2, 4 or 8 bytes, stated by the header's cookie; V0 has a shorter
+header.
 """
 
 import re
@@ -162,6 +163,20 @@ def _numbers(data: bytes) -> Iterator[int]:
                 break
         yield (value >> 1) ^ -(value & 1)
 
+
+# Which histograms of a log are counted: a log may have several histograms of the same operations.
+#
+# - cassandra-stress tags the histograms of an operation by what was measured: `READ-st` service time, `READ-rt`
+#   response time, `READ-wt` waiting time (StressMetrics.logHistograms).
+# - scylla-bench has `raw` (service time) and `co-fixed` (response time), and in mixed mode `raw-read` and so on, which
+#   `raw` includes (pkg/results/thread_result.go).
+# - YCSB writes a file for each measurement, which a comment names (OneMeasurementHdrHistogram); `formats.ycsb` states
+#   what it measures.
+# - NoSQLBench has a histogram of each metric of an activity, such as `main.bind` and `main.result`
+#   (HistoIntervalLogger), and latte one of `cycles` and one of `requests` (`latte hdr`). Only one metric is counted.
+# - latte's variant for ScyllaDB has `fn--NAME` for each function (`latte run --hdrfile`, stats/mod.rs).
+#
+# Any other tag is the name of an operation, with service times.
 
 KINDS = SERVICE, RESPONSE, WAITING, FAILED, SUCCEEDED = "st", "rt", "wt", "failed", "succeeded"
 ALL = "all"

@@ -122,6 +122,11 @@ def _text(raw: bytes) -> str:
     return raw.decode(errors="replace")
 
 
+# Formatted times in the CSV (`jmeter.save.saveservice.timestamp_format`). The file does not state the format, a pattern
+# of Java's SimpleDateFormat, so it is deduced from the first row: a date in numbers, a time of 24 hours, and perhaps
+# milliseconds and a time zone. Whether a date such as 02/11/26 begins with the month or the day is unknown; the date
+# that is nearer to the run is taken.
+
 ZONES = {"local": None, "UTC": timezone.utc}
 _TIME = (
     rb'^(?P<quote>")?(?P<first>\d{1,4})(?P<separator>[/.-])(?P<second>\d{1,2})(?P=separator)(?P<third>\d{2}|\d{4})[ T]'
@@ -215,17 +220,13 @@ def _zone(text: bytes) -> tzinfo | None:
     return timezone(-offset if text.startswith(b"-") else offset)
 
 
+# The header of the CSV, and its rows.
+
 REQUIRED = ("timeStamp", "elapsed", "success")
 # What all versions of JMeter save by default begins with these columns.
 FIRST_COLUMNS = (
-    "timeStamp",
-    "elapsed",
-    "label",
-    "responseCode",
-    "responseMessage",
-    "threadName",
-    "dataType",
-    "success",
+    *("timeStamp", "elapsed", "label", "responseCode"),
+    *("responseMessage", "threadName", "dataType", "success"),
 )
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _DELIMITER = re.compile(r'\w+([^\w"])')
@@ -306,6 +307,9 @@ def _problem(row: dict[str, Any], width: int, layout: Layout) -> str:
         else f"success is neither true nor false: {one_line(row['success'])[:40]}"
     )
 
+
+# Blocks of whole records; quoted fields may contain line breaks. A stray quote would make a lenient parser read many
+# records as one field, so quotes are accepted only around fields.
 
 BLOCK_BYTES = 4 << 20
 MAX_RECORD_BYTES = 16 << 20

@@ -1,4 +1,4 @@
-"""Aggregates blocks of JMeter's CSV column by column, with pyarrow and numpy."""
+"""JMeter's CSV column by column, with pyarrow and numpy: of whole files, and of files that JMeter is writing."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,6 +24,12 @@ from collector.load_results.jmeter_results import (
     end_of_records,
 )
 from collector.printable import one_line
+
+# Sub-results, which no column of the CSV distinguishes from other rows. JMeter writes a sample, then its sub-results,
+# whose times lie within the sample's. Their labels end with numbers (the first sub-result of "page" is "page-0") unless
+# they are not renamed (`subresults.disable_renaming`, functional test mode). Other threads may write rows in between. A
+# thread makes one sample after another, so rows of one thread that overlap in other ways come from threads with equal
+# names, as in a merged file.
 
 MAX_THREADS = 100_000
 # JMeter adjusts its clock while it runs, so a sample can seem to begin before the previous one has ended.
@@ -270,7 +276,6 @@ class _Rows:
         return int((is_around & (threads[1:] == threads[:-1]) & (ends[:-1] - begins[1:] > MAX_JITTER_MS)).sum())
 
     def last_of_threads(self) -> dict[bytes, Sample]:
-        """Return the last row of each thread."""
         order = self._by_thread()
         is_last = np.diff(self._threads.codes[order], append=-1) != 0
         return {

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from collector.load_results.client_format import ClientFormatError
-from collector.load_results.client_result import NS_PER_S, ClientInterval, Latency, Operation, total_of
+from collector.load_results.client_result import NS_PER_S, ClientInterval, ClientResult, Latency, Operation, total_of
 from collector.load_results.load_span import empty_share
 from collector.load_results.text_fields import Labels
 from collector.printable import count_text
@@ -91,6 +91,18 @@ class OperationTimes:
             del bounds_s[1]
         spans = list(zip(grid, bounds_s, bounds_s[1:], strict=False))
         return tuple(Operation(name, tuple(self._interval(name, *span) for span in spans)) for name in names)
+
+    def result(
+        self, names: tuple[str, str], source: str, notes: Iterable[str], empty: str = "no requests"
+    ) -> ClientResult:
+        """Return the operations as a result; `names` are those of the format and of the tool.
+
+        Raises ClientFormatError with the reason `empty` if there are no operations, and as `operations` does.
+        """
+        operations = self.operations()
+        if not operations:
+            raise ClientFormatError(empty)
+        return ClientResult(*names, source, operations, notes=tuple(notes))
 
     def notes(self, noun: str, hint: str = "") -> list[str]:
         """Return notes on operations whose names or errors are not distinguished; `noun` is a word for an operation."""
@@ -180,6 +192,13 @@ def checked_seconds(first: int, last: int, names: int = 1) -> range:
         text = f"{count_text(names, 'operation name')} over {len(seconds) / SECONDS_PER_DAY:.0f} days"
         raise ClientFormatError(f"too many intervals: {text} (hint: check the times in the file)")
     return seconds
+
+
+def require_near(begin_s: float, end_s: float) -> None:
+    """Raise ClientFormatError if a file's first and last interval are further apart than MAX_INTERVALS seconds."""
+    if end_s - begin_s > MAX_INTERVALS:
+        days = (end_s - begin_s) / SECONDS_PER_DAY
+        raise ClientFormatError(f"the intervals are up to {days:.0f} days apart (hint: check the times in the file)")
 
 
 def _seconds(by_name: Iterable[Mapping[int, object]]) -> Iterator[int]:

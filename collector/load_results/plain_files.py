@@ -15,6 +15,8 @@ from typing import BinaryIO
 from collector.load_results.client_format import HEAD_BYTES, ClientFormatError
 from collector.printable import count_text, one_line
 
+# Gzip files, which may consist of several members; memory does not grow with the file.
+
 MAGIC = b"\x1f\x8b"
 # Results are text, of which gzip keeps a tenth or a twentieth. Data that shrinks much more is made to fill the disk.
 MAX_RATIO = 200
@@ -68,6 +70,10 @@ def decompressed(file: BinaryIO, notes: list[str]) -> Iterator[bytes]:
     if not is_between_members:
         notes.append("the gzip file is incomplete; operations at its end are missing")
 
+
+# The prefixes with which log viewers begin each line of a program's output. docker compose writes `name-1  | `, and
+# other composers `[name] | ` or `name-1 |`; kubectl writes `[pod/NAME/CONTAINER] ` with `--prefix`. Both write the time
+# with `--timestamps`, after the other prefix. journalctl writes `Nov 29 15:05:32 host name[123]: `.
 
 MAX_CONTAINERS = 200
 
@@ -132,6 +138,8 @@ def log_prefix(text: str) -> LogPrefix | None:
             return LogPrefix(pattern, writer, matches[0][0].strip())
     return None
 
+
+# Files, whether compressed or with prefixes.
 
 MAX_LINE_BYTES = 16 << 20
 # How much of the beginning and of the end of a command's output is searched for a result.

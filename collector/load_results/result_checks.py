@@ -1,4 +1,4 @@
-"""Refuses results whose values are impossible, and notes what is doubtful, whichever format they were read from."""
+"""Refuses impossible results, notes what is doubtful, and finds results that have the same operations."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -145,6 +145,11 @@ def _unlikely_latencies(result: ClientResult) -> list[str]:
     return notes
 
 
+# Whether two results have the same operations, because a load generator wrote them to several files. Two files of one
+# format have the same operations only if everything that they state is equal: load generators that run side by side may
+# have equal numbers of operations and even equal latencies, but not equal times. Files of different formats have
+# rounded times, other names and other percentiles, so these may differ slightly.
+
 SAME_S = 1e-4
 """How much the times of equal results of one format may differ."""
 ROUNDED_S = 1.0
@@ -206,7 +211,6 @@ def _counts(result: ClientResult) -> list[tuple[object, ...]]:
 
 
 def _totals(result: ClientResult) -> dict[str, ClientInterval]:
-    """Return the totals of the operations by name."""
     return {each.name.lower(): total for each in result.operations if (total := each.summary) is not None}
 
 

@@ -92,7 +92,6 @@ class StressRun:
         return all(row.operations >= before.operations for before in last)
 
     def end(self) -> None:
-        """Note that there are no more rows."""
         if self._has_sums and self._pending.keys() == self._singles.keys():
             self._add_sum()
 

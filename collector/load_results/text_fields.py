@@ -1,4 +1,7 @@
-"""Reads times, counts and latencies from the fields of results. Functions that read a field raise ValueError."""
+"""Reads lines, CSV fields, JSON objects, names, times, counts and latencies from files of results.
+
+Functions that read a field raise ValueError.
+"""
 
 import csv
 import json
@@ -15,6 +18,7 @@ from collector.printable import count_text, one_line
 from collector.whole_file import read_whole
 
 MAX_LATENCY_NS = 86_400 * NS_PER_S
+MAX_LATENCY_S = MAX_LATENCY_NS / NS_PER_S
 # The year 10000.
 MAX_TIME_S = 253_402_300_800
 MAX_COUNT = 10**15
@@ -24,6 +28,11 @@ _RFC_3339 = re.compile(
     r"(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})[Tt ](?P<time>[0-9]{2}:[0-9]{2}:[0-9]{2})"
     r"(?P<fraction>\.[0-9]+)?(?P<zone>[Zz]|[+-][0-9]{2}:[0-9]{2})?"
 )
+# The micro sign, and the Greek letter that some programs print instead.
+_GO_UNITS_S = {"ns": 1e-9, "us": 1e-6, "\u00b5s": 1e-6, "\u03bcs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_GO_UNIT = re.compile(r"(\d{1,12}(?:\.\d{1,12})?)([a-z\u00b5\u03bc]+)")
+_PERCENTILE = re.compile(r"p?\(?(\d{1,3}(?:\.\d{1,6})?)\)?%?")
+_PERCENTAGES = {"min": 0.0, "med": 50.0, "max": 100.0}
 _CLOCK = re.compile(r"(\d{1,6}):(\d\d):(\d\d)")
 _DIGITS = re.compile(r"[0-9]{1,19}")
 
@@ -78,6 +87,20 @@ def clock_s(text: str) -> int | None:
     return int(match[1]) * 3600 + int(match[2]) * 60 + int(match[3]) if match else None
 
 
+def go_duration_s(text: str) -> float:
+    """Return a duration as Go prints it, such as 1m2.5s, in seconds. Raises ValueError."""
+    if text == "0":
+        return 0.0
+    seconds, position = 0.0, 0
+    for match in _GO_UNIT.finditer(text):
+        if match.start() != position or match[2] not in _GO_UNITS_S:
+            break
+        seconds, position = seconds + float(match[1]) * _GO_UNITS_S[match[2]], match.end()
+    if not text or position != len(text):
+        raise ValueError(f"not a duration: {text[:20]!r}")
+    return seconds
+
+
 def checked_time_s(time_s: float) -> float:
     """Return a time if it is between 1970 and MAX_TIME_S."""
     if not 0 <= time_s < MAX_TIME_S:
@@ -92,12 +115,33 @@ def latency_ns(value: float, unit_ns: int) -> int:
     return rounded_up(round(value * unit_ns))
 
 
-def stated_latency(stated_s: Mapping[float, float]) -> Latency:
-    """Return percentiles that a load generator states, in seconds by percentage."""
+def stated_latency_s(value: float, unit_s: float = 1.0) -> float:
+    """Return a latency in seconds. Raises ValueError if it is not a number or is implausible."""
+    if not 0 <= value * unit_s <= MAX_LATENCY_S:
+        raise ValueError(f"not a latency: {value:g}")
+    return round(value * unit_s, 12)
+
+
+def percentiles_s(values: Mapping[str, Any], units_per_s: float = 1.0) -> dict[float, float]:
+    """Return percentiles in seconds by percentage, given their values by label, such as p99, p(99), 99%, med or max.
+
+    Other labels are ignored.
+    """
+    stated_s = {}
+    for label, value in values.items():
+        match = _PERCENTILE.fullmatch(label)
+        percentage = float(match[1]) if match else _PERCENTAGES.get(label)
+        if percentage is not None and percentage <= 100:
+            stated_s[percentage] = decimal(value) / units_per_s
+    return stated_s
+
+
+def stated_latency(stated_s: Mapping[float, float]) -> Latency | None:
+    """Return percentiles that a load generator states, in seconds by percentage; None if there are none."""
     values_s = [value_s for _, value_s in sorted(stated_s.items())]
-    if not all(0 <= value_s <= MAX_LATENCY_NS / NS_PER_S for value_s in values_s) or values_s != sorted(values_s):
+    if not all(0 <= value_s <= MAX_LATENCY_S for value_s in values_s) or values_s != sorted(values_s):
         raise ValueError("the percentiles are not in ascending order, or exceed one day")
-    return Latency(stated_s=dict(stated_s))
+    return Latency(stated_s=dict(stated_s)) if stated_s else None
 
 
 def checked_count(value: object) -> int:

@@ -156,7 +156,6 @@ class Redactor:
         return replace(self, placeholders=self.placeholders | references).text(script)
 
     def _in_words(self, words: Sequence[str], raw: Sequence[str] = ()) -> Iterator[str]:
-        """Yield the secrets in a command line."""
         for index, spans in self._pattern_spans(words).items():
             yield from (words[index][slice(*span)] for span in spans)
         for word in examined(words, raw):
@@ -299,7 +298,6 @@ class RedactedStream:
         return self._redacted(pending[:cut], result) if cut else b""
 
     def end(self) -> bytes:
-        """Return the rest."""
         rest, self._rest = self._rest, b""
         return self._redacted(rest)
 

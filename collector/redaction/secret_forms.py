@@ -278,7 +278,6 @@ def password_offset(pair: str) -> int | None:
 
 
 def _named(line: str) -> Iterator[Span]:
-    """Yield the values of secrets that have a name."""
     position = 0
     while match := _NAME.search(line, position):
         position = match.end()

@@ -1,4 +1,4 @@
-"""What ApacheBench (`ab`) prints when it ends.
+"""What ApacheBench (`ab`) prints when it ends, and its file of requests for gnuplot.
 
 "Complete requests" are all responses, including those with an error status, those whose length differs from the first
 one's, and those that broke off. ab counts a response in each of these classes that fits, so the number of failed
@@ -8,6 +8,7 @@ complete requests. Percentiles are whole milliseconds, of all responses, measure
 """
 
 import re
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -41,9 +42,6 @@ def read(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
     return only_total((NAME, NAME), run.total(), path, times, [*run.notes(), *notes], stated)
 
 
-FORMATS_PRINTED = (Format(NAME, _SIGN, read, follows_output=True),)
-
-
 class _Run:
     """One run of ab: what it has printed. `values` has its figures by label."""
 
@@ -54,7 +52,6 @@ class _Run:
         self._is_html = False
 
     def add(self, text: str) -> None:
-        """Add a line; those of other programs are ignored."""
         if match := _VALUE.fullmatch(text):
             self.values.setdefault(match["label"], float(match["value"]))
         elif _FAILURES.fullmatch(text):
@@ -77,7 +74,6 @@ class _Run:
 
     @property
     def complete(self) -> int:
-        """The number of responses."""
         return int(self.values["Complete requests"])
 
     @property
@@ -106,7 +102,7 @@ class _Run:
             # ab explains its failed requests unless there are none.
             errors[""] = int(self.values["Failed requests"])
         completed = max(self.complete - self._failed_responses - errors.get("", 0), 0)
-        latency = stated_latency(self._stated_s) if completed and self._stated_s else None
+        latency = stated_latency(self._stated_s) if completed else None
         errors = {kind: count for kind, count in errors.items() if count}
         return ClientInterval(
             0.0, checked_length_s(self.values["Time taken for tests"]), completed, errors, service=latency
@@ -128,6 +124,10 @@ class _Run:
         return notes
 
 
+# The file for gnuplot (`ab -g FILE`): tab-separated, one row per response, sorted by duration. `seconds` is when a
+# request began, in whole seconds since the epoch, and `ttime` its duration in milliseconds. Requests are assumed to
+# begin in the middle of their second. The file does not state which responses have an error status.
+
 GNUPLOT = "ab-gnuplot"
 HEADER = "starttime\tseconds\tctime\tdtime\tttime\twait"
 MS_NS = 1_000_000
@@ -135,34 +135,26 @@ _ROW = re.compile(r"[^\t]{1,40}\t(?P<seconds>\d{1,12})\t\d{1,12}\t\d{1,12}\t(?P<
 
 
 def read_gnuplot(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
-    rows = _Rows()
-    notes = read_lines(path, rows.add)
+    requests = OperationTimes()
+    notes = read_lines(path, partial(_add_row, requests))
     if notes:
         notes.append("rows are sorted by duration, so an incomplete file lacks the longest ones")
-    operations = rows.times.operations()
-    if not operations:
-        raise ClientFormatError("no rows")
     notes.append("the file does not state which requests failed (hint: what ab prints does)")
-    return ClientResult(GNUPLOT, "ab", path.name, operations, notes=tuple(notes))
+    return requests.result((GNUPLOT, NAME), path.name, notes, empty="no rows")
 
 
-FORMATS_G = (Format(GNUPLOT, re.compile(rf"\A{HEADER}"), read_gnuplot),)
+def _add_row(requests: OperationTimes, line: str) -> None:
+    if line == HEADER:
+        return
+    match = _ROW.fullmatch(line)
+    if match is None:
+        raise ValueError("not a row of ab's file for gnuplot")
+    ttime_ms = int(match["ttime"])
+    duration_ns = latency_ns(ttime_ms, MS_NS)
+    requests.add("", int(checked_time_s(int(match["seconds"]) + 0.5 + ttime_ms / 1000)), duration_ns)
 
 
-class _Rows:
-    def __init__(self) -> None:
-        self.times = OperationTimes()
-
-    def add(self, line: str) -> None:
-        """Add a line. Raises ValueError."""
-        if line == HEADER:
-            return
-        match = _ROW.fullmatch(line)
-        if match is None:
-            raise ValueError("not a row of ab's file for gnuplot")
-        ttime_ms = int(match["ttime"])
-        duration_ns = latency_ns(ttime_ms, MS_NS)
-        self.times.add("", int(checked_time_s(int(match["seconds"]) + 0.5 + ttime_ms / 1000)), duration_ns)
-
-
-FORMATS = (*FORMATS_PRINTED, *FORMATS_G)
+FORMATS = (
+    Format(NAME, _SIGN, read, follows_output=True),
+    Format(GNUPLOT, re.compile(rf"\A{HEADER}"), read_gnuplot),
+)

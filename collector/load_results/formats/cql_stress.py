@@ -12,17 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options, ResultClock
-from collector.load_results.client_result import ClientResult
-from collector.load_results.command_output import (
-    OutputLine,
-    PrintedRow,
-    operation_of,
-    read_output,
-    run_notes,
-    stated_latency_s,
-)
+from collector.load_results.client_result import ClientInterval, ClientResult
+from collector.load_results.command_output import OutputLine, operation_of, printed_row, read_output, run_notes
 from collector.load_results.stress_run import LATENCIES
-from collector.load_results.text_fields import clock_s, decimal, label_of, whole
+from collector.load_results.text_fields import clock_s, decimal, label_of, stated_latency_s, whole
 
 NAME = "cql-stress"
 MS = 1e-3
@@ -55,7 +48,7 @@ class _Run:
     columns: list[str]
     name: str
     is_fixed: bool
-    rows: list[PrintedRow] = field(default_factory=list)
+    rows: list[ClientInterval] = field(default_factory=list)
     operations: int = 0
     results: dict[str, str] = field(default_factory=dict)
 
@@ -74,7 +67,7 @@ class _Run:
             exact_s = min(max(exact_s, seconds), seconds + 1.0)
         return max(rows_s, exact_s)
 
-    def total(self) -> PrintedRow | None:
+    def total(self) -> ClientInterval | None:
         """Return what the results state; None if they are missing. Raises ValueError."""
         operations, failed = self.count("total operations"), self.count("total errors") or 0
         if operations is None:
@@ -84,7 +77,7 @@ class _Run:
             for label, percentage in LATENCIES.items()
             if (text := self.results.get(label, "NaN")) not in ("NaN", "inf")
         }
-        return PrintedRow(self.length_s, operations - failed, {"": failed}, *self.by_kind(stated_s))
+        return printed_row(self.length_s, operations - failed, {"": failed}, *self.by_kind(stated_s))
 
     def by_kind(self, stated_s: Mapping[float, float]) -> tuple[Mapping[float, float], Mapping[float, float]]:
         """Return the percentiles of response times and those of service times; one of the two is empty."""
@@ -101,7 +94,6 @@ class _Log:
         self._name = ""
 
     def add(self, line: OutputLine) -> None:
-        """Add a line. Raises ValueError if it is a damaged row."""
         self._is_cut = not line.is_whole
         if _HEADER.match(line.text):
             self._earlier += self.run is not None
@@ -142,7 +134,7 @@ class _Log:
             for column, percentage in _PERCENTAGES.items()
             if column in values and count > failed
         }
-        run.rows.append(PrintedRow(decimal(values["time"]), count - failed, {"": failed}, *run.by_kind(stated_s)))
+        run.rows.append(printed_row(decimal(values["time"]), count - failed, {"": failed}, *run.by_kind(stated_s)))
         run.operations += count
 
     def notes(self) -> list[str]:

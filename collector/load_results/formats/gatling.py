@@ -1,7 +1,8 @@
-"""Gatling's `simulation.log` as text, which versions up to 3.12 write: tab-separated records, times in milliseconds.
+"""Gatling's `simulation.log`, as text and in binary form.
 
-A request's record has, before OK or KO, its begin and its end (versions before 2.2 have four times), before these its
-name, and before the name its groups, separated by commas. Older versions have further fields at the beginning.
+A request belongs to the second in which it ended. Its response time begins when Gatling sends it, whatever rate users
+are injected at, so it is the service time. Each redirect is a request, as in Gatling's own report; groups are not,
+because they contain requests. Requests are named as Gatling prints them: "group / name".
 """
 
 import re
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options, ResultClock
-from collector.load_results.client_result import ClientResult
+from collector.load_results.client_result import ClientResult, applicable
 from collector.load_results.operation_times import OperationTimes
 from collector.load_results.text_fields import checked_time_s, label_of, latency_ns, read_lines
 from collector.printable import count_text, one_line
@@ -21,11 +22,12 @@ MS_PER_S = 1000
 _STATUS = re.compile(r"status\..*found (\d{3})")
 
 
-class GatlingRequests:
+class _Requests:
     """The requests of a log. `errors` is the number of errors that Gatling logs apart from requests."""
 
     def __init__(self) -> None:
-        self.errors = 0
+        self.errors = self.runs = 0
+        self.tool = "Gatling"
         self._times = OperationTimes()
 
     def add(self, groups: Sequence[str], name: str, begin_ms: int, end_ms: int, message: str | None) -> None:
@@ -39,18 +41,18 @@ class GatlingRequests:
         status = _STATUS.match(message)
         self._times.add_error(label, end_s, f"status {status[1]}" if status else message.strip())
 
-    def result(self, format_name: str, tool: str, source: str, runs: int, notes: Sequence[str]) -> ClientResult:
-        """Return the result; `runs` is the number of runs in the file. Raises ClientFormatError."""
-        operations = self._times.operations()
-        if not operations:
-            raise ClientFormatError("no requests")
+    def result(self, format_name: str, source: str, notes: Sequence[str]) -> ClientResult:
         further = {
-            f"the file has {count_text(runs, 'run')} of Gatling": runs > 1,
+            f"the file has {count_text(self.runs, 'run')} of Gatling": self.runs > 1,
             f"{count_text(self.errors, 'error')} outside of requests not counted": self.errors,
         }
-        all_notes = (*notes, *(note for note, applies in further.items() if applies), *self._times.notes("request"))
-        return ClientResult(format_name, tool, source, operations, notes=all_notes)
+        all_notes = (*notes, *applicable(further), *self._times.notes("request"))
+        return self._times.result((format_name, self.tool), source, all_notes)
 
+
+# Text, which versions up to 3.12 write: tab-separated records, times in milliseconds. A request's record has, before OK
+# or KO, its begin and its end (versions before 2.2 have four times), before these its name, and before the name its
+# groups, separated by commas. Older versions have further fields at the beginning.
 
 TEXT = "gatling"
 OTHER_RECORDS = ("USER", "GROUP", "ASSERTION")
@@ -62,21 +64,11 @@ _VERSION = re.compile(r"\d+\.\d+[\w.-]*")
 
 def read_text(path: Path, _times: CommandTimes, _options: Options) -> ClientResult:
     log = _TextLog()
-    notes = read_lines(path, log.add)
-    return log.requests.result(TEXT, log.tool, path.name, log.runs, notes)
+    return log.result(TEXT, path.name, read_lines(path, log.add_line))
 
 
-FORMATS_TEXT = (Format(TEXT, _TEXT_SIGN, read_text, clock=ResultClock.STEADY),)
-
-
-class _TextLog:
-    def __init__(self) -> None:
-        self.requests = GatlingRequests()
-        self.runs = 0
-        self.tool = "Gatling"
-
-    def add(self, line: str) -> None:
-        """Add a line. Raises ValueError."""
+class _TextLog(_Requests):
+    def add_line(self, line: str) -> None:
         kind, *fields = line.split("\t")
         if kind == "REQUEST":
             self._add_request(fields)
@@ -85,7 +77,7 @@ class _TextLog:
             if fields and _VERSION.fullmatch(fields[-1]):
                 self.tool = f"Gatling {label_of(fields[-1])}"
         elif kind == "ERROR":
-            self.requests.errors += 1
+            self.errors += 1
         elif kind not in OTHER_RECORDS:
             raise ValueError("not a record of Gatling's log")
 
@@ -101,8 +93,13 @@ class _TextLog:
         begin = end - 4 if end > 5 and all(map(_TIME.fullmatch, fields[end - 4 : end])) else end - 2
         message = None if fields[end] == "OK" else "".join(fields[end + 1 : end + 2])
         groups = [group for group in fields[begin - 2].split(",") if group]
-        self.requests.add(groups, fields[begin - 1], int(fields[begin]), int(fields[end - 1]), message)
+        self.add(groups, fields[begin - 1], int(fields[begin]), int(fields[end - 1]), message)
 
+
+# The binary form, which versions from 3.13 on write. Numbers are big-endian. A text is its length in bytes, the bytes,
+# and how they encode characters: 0 for Latin-1, 1 for UTF-16; an empty text is only its length. In the records after
+# the header, a text is preceded by its number, and occurs later as its negative number alone. Times are milliseconds
+# since the run began, which the header states.
 
 BINARY = "gatling-binary"
 RUN, REQUEST, USER, GROUP, ERROR = range(5)
@@ -126,18 +123,14 @@ def read_binary(path: Path, _times: CommandTimes, _options: Options) -> ClientRe
             notes.append("the last record is incomplete and is ignored")
         except (ValueError, struct.error) as error:
             raise ClientFormatError(f"at byte {file.tell()}: {one_line(error)}") from None
-    return log.requests.result(BINARY, log.tool, path.name, 1, notes)
+    return log.result(BINARY, path.name, notes)
 
 
-FORMATS_BINARY = (Format(BINARY, _BINARY_SIGN, read_binary, clock=ResultClock.STEADY),)
-
-
-class _BinaryLog:
+class _BinaryLog(_Requests):
     """Reads a log from a file. All functions raise ValueError for malformed content, and EOFError at its end."""
 
     def __init__(self, file: BinaryIO) -> None:
-        self.requests = GatlingRequests()
-        self.tool = "Gatling"
+        super().__init__()
         self._file = file
         self._begin_ms = 0
         self._texts: dict[int, str] = {}
@@ -153,10 +146,9 @@ class _BinaryLog:
         for _ in range(self._count()):
             self._text()  # A scenario.
         for _ in range(self._count()):
-            self._bytes(self._length())  # An assertion.
+            self._bytes(self._count(MAX_TEXT_BYTES))  # An assertion.
 
     def read_records(self) -> None:
-        """Read records until the end of the file."""
         readers: dict[int, Callable[[], None]] = {
             REQUEST: self._read_request,
             USER: self._read_user,
@@ -173,7 +165,7 @@ class _BinaryLog:
         name, begin_ms, end_ms = self._cached_text(), self._int(), self._int()
         has_succeeded, message = self._flag(), self._cached_text()
         reason = None if has_succeeded else message
-        self.requests.add(groups, name, self._begin_ms + begin_ms, self._begin_ms + end_ms, reason)
+        self.add(groups, name, self._begin_ms + begin_ms, self._begin_ms + end_ms, reason)
 
     def _read_user(self) -> None:
         self._int()  # The scenario.
@@ -189,7 +181,7 @@ class _BinaryLog:
     def _read_error(self) -> None:
         self._cached_text()
         self._int()
-        self.requests.errors += 1
+        self.errors += 1
 
     def _groups(self) -> list[str]:
         return [self._cached_text() for _ in range(self._count())]
@@ -207,7 +199,7 @@ class _BinaryLog:
         return self._texts[-number]
 
     def _text(self) -> str:
-        length = self._length()
+        length = self._count(MAX_TEXT_BYTES)
         if not length:
             return ""
         content, encoding = self._bytes(length), self._byte()
@@ -215,17 +207,11 @@ class _BinaryLog:
             raise ValueError(_NOT_A_LOG)
         return content.decode(ENCODINGS[encoding], errors="replace")
 
-    def _count(self) -> int:
+    def _count(self, limit: int = MAX_GROUPS) -> int:
         count = self._int()
-        if not 0 <= count <= MAX_GROUPS:
+        if not 0 <= count <= limit:
             raise ValueError(_NOT_A_LOG)
         return count
-
-    def _length(self) -> int:
-        length = self._int()
-        if not 0 <= length <= MAX_TEXT_BYTES:
-            raise ValueError(_NOT_A_LOG)
-        return length
 
     def _flag(self) -> bool:
         value = self._byte()
@@ -250,4 +236,7 @@ class _BinaryLog:
         return content
 
 
-FORMATS = (*FORMATS_TEXT, *FORMATS_BINARY)
+FORMATS = (
+    Format(TEXT, _TEXT_SIGN, read_text, clock=ResultClock.STEADY),
+    Format(BINARY, _BINARY_SIGN, read_binary, clock=ResultClock.STEADY),
+)

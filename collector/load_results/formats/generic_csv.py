@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options
-from collector.load_results.client_result import NS_PER_S, ClientInterval, ClientResult, Latency, Operation
+from collector.load_results.client_result import NS_PER_S, ClientInterval, ClientResult, Latency, Operation, applicable
 from collector.load_results.load_span import with_true_edges
-from collector.load_results.operation_times import MAX_INTERVALS, SECONDS_PER_DAY, OperationTimes
+from collector.load_results.operation_times import MAX_INTERVALS, SECONDS_PER_DAY, OperationTimes, require_near
 from collector.load_results.result_checks import require_no_overlap, tolerance_s
 from collector.load_results.text_fields import (
     Labels,
@@ -21,6 +21,12 @@ from collector.load_results.text_fields import (
     stated_latency,
 )
 from collector.printable import count_text, one_line
+
+NAME = "csv"
+TIMES = ("time_s", "time")
+UNITS_NS = {"s": 10**9, "ms": 10**6, "us": 10**3}
+
+# Numbers with a decimal point or a decimal comma; those that could be read in two ways are refused.
 
 _NUMBER = re.compile(r"[0-9]{1,19}(?:(?P<mark>[.,])[0-9]{1,30})?(?:[eE][+-]?[0-9]{1,3})?")
 # The mark in such a number may also be a thousands separator.
@@ -69,7 +75,8 @@ class DecimalMarks:
             )
 
 
-UNITS_NS = {"s": 10**9, "ms": 10**6, "us": 10**3}
+# One row per operation.
+
 LATENCY = re.compile(r"(?P<kind>latency|response)_(?P<unit>s|ms|us)")
 OPERATION_COLUMNS = ("operation", "error")
 # Some programs write one of these as the error of an operation that succeeded.
@@ -93,7 +100,6 @@ class OperationRows:
         self._times = {kind: OperationTimes() for kind in self._latencies}
 
     def add(self, row: Mapping[str, str], end_s: float) -> None:
-        """Add an operation. Raises ValueError."""
         error = row.get("error", "")
         if error.lower() in _NOT_ERRORS:
             raise ValueError(f"the column error is {error} (hint: leave it empty for operations that succeeded)")
@@ -116,7 +122,6 @@ class OperationRows:
         return next(iter(self._times.values())).notes("row")
 
     def operations(self) -> tuple[Operation, ...]:
-        """Return the operations by name. Raises ClientFormatError."""
         # All kinds have the same operations and intervals; OperationTimes returns every latency as a service time.
         kinds = {kind: times.operations() for kind, times in self._times.items()}
         if "response" not in kinds:
@@ -135,6 +140,8 @@ def _with_response(responses: Operation, services: Operation | None) -> tuple[Cl
         for index, interval in enumerate(responses.intervals)
     )
 
+
+# One row per interval (and operation).
 
 PERCENTILE = re.compile(r"(?P<response>response_)?p(?P<percentage>[0-9]{1,3}(?:\.[0-9]{1,6})?)_(?P<unit>s|ms|us)")
 REQUIRED = ("duration_s", "operations")
@@ -162,7 +169,6 @@ class IntervalRows:
         self.known = {*INTERVAL_COLUMNS, *(column for column, _ in self._percentiles.values())}
 
     def add(self, row: Mapping[str, str], begin_s: float) -> None:
-        """Add an interval. Raises ValueError."""
         length_s = self._numbers.number(row["duration_s"])
         if not 0 < length_s <= SECONDS_PER_DAY:
             raise ValueError(f"invalid interval duration: {length_s:g} s")
@@ -182,23 +188,18 @@ class IntervalRows:
             for (kind_of_column, percentage), (column, unit_ns) in self._percentiles.items()
             if kind_of_column == kind and row[column]
         }
-        return stated_latency(stated_s) if stated_s else None
+        return stated_latency(stated_s)
 
     def notes(self) -> list[str]:
         return []
 
     def operations(self) -> tuple[Operation, ...]:
-        """Return the operations by name. Raises ClientFormatError."""
         if self._names.omitted:
             raise ClientFormatError("too many operations (hint: use fewer operation names)")
         intervals = [interval for of_name in self._intervals.values() for interval in of_name]
         if not intervals:
             return ()
-        days = (max(row.end_s for row in intervals) - min(row.begin_s for row in intervals)) / SECONDS_PER_DAY
-        if days > MAX_INTERVALS / SECONDS_PER_DAY:
-            raise ClientFormatError(
-                f"the intervals are up to {days:.0f} days apart (hint: check the times in the file)"
-            )
+        require_near(min(row.begin_s for row in intervals), max(row.end_s for row in intervals))
         return tuple(
             with_true_edges(Operation(name, tuple(_without_gaps(name, sorted(of_name, key=lambda row: row.begin_s)))))
             for name, of_name in sorted(self._intervals.items())
@@ -225,8 +226,7 @@ def _without_gaps(name: str, intervals: Sequence[ClientInterval]) -> Iterator[Cl
             yield ClientInterval(interval.end_s, following.begin_s, 0)
 
 
-NAME = "csv"
-TIMES = ("time_s", "time")
+# Both forms.
 
 
 def recognises(text: str) -> bool:
@@ -247,16 +247,12 @@ def read(path: Path, _times: CommandTimes, _options: Options) -> ClientResult:
     return file.result(path.name, notes)
 
 
-FORMATS = (Format(NAME, recognises, read),)
-
-
 class _File:
     def __init__(self) -> None:
         self._header = ""
         self._headers = 0
 
     def add(self, line: str) -> None:
-        """Add a line. Raises ValueError."""
         if not self._header:
             self._begin(line)
         if line == self._header:
@@ -265,17 +261,12 @@ class _File:
             return
         fields = csv_fields(line, self._delimiter)
         if len(fields) != len(self._columns):
-            hint = (
-                " (hint: if numbers have decimal commas, separate columns with semicolons)"
-                if self._delimiter == ","
-                else ""
-            )
-            raise ValueError(f"{len(fields)} fields instead of {len(self._columns)}{hint}")
+            hint = " (hint: if numbers have decimal commas, separate columns with semicolons)"
+            raise ValueError(f"{len(fields)} fields instead of {len(self._columns)}{hint * (self._delimiter == ',')}")
         row = {column: field.strip() for column, field in zip(self._columns, fields, strict=True)}
         self._rows.add(row, self._time_s(row))
 
     def _begin(self, header: str) -> None:
-        """Read the header. Raises ValueError."""
         self._delimiter = _delimiter(header)
         self._columns = _columns(header, self._delimiter)
         present = [column for column in TIMES if column in self._columns]
@@ -297,7 +288,6 @@ class _File:
         return rfc3339_s(text) if self._time_column == "time" else checked_time_s(self._numbers.number(text))
 
     def result(self, source: str, notes: list[str]) -> ClientResult:
-        """Return the result. Raises ClientFormatError."""
         operations = self._rows.operations() if self._header else ()
         if not operations:
             raise ClientFormatError("no rows")
@@ -306,7 +296,7 @@ class _File:
             f"ignored columns: {one_line(', '.join(self._unknown))}": self._unknown,
             f"the file has {count_text(self._headers, 'header')}": self._headers > 1,
         }
-        all_notes = (*notes, *(note for note, applies in further.items() if applies), *self._rows.notes())
+        all_notes = (*notes, *applicable(further), *self._rows.notes())
         return ClientResult(NAME, "CSV file", source, operations, notes=all_notes)
 
 
@@ -315,5 +305,7 @@ def _delimiter(header: str) -> str:
 
 
 def _columns(header: str, delimiter: str) -> Sequence[str]:
-    """Return the names of the columns. Raises ValueError."""
     return [column.strip().lower() for column in csv_fields(header, delimiter)]
+
+
+FORMATS = (Format(NAME, recognises, read),)

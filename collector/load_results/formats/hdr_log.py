@@ -40,7 +40,7 @@ from collector.load_results.hdr_histogram import (
     failed_in,
     require_distinct,
 )
-from collector.load_results.operation_times import MAX_INTERVALS, SECONDS_PER_DAY
+from collector.load_results.operation_times import SECONDS_PER_DAY, require_near
 from collector.load_results.text_fields import GrowingLines, label_of, read_lines
 
 NAME = "hdr-log"
@@ -114,7 +114,6 @@ class _Log:
         self._width_s = 1.0
 
     def add(self, line: str) -> None:
-        """Add a line. Raises ValueError."""
         line = line.strip()
         if match := _BASE_TIME.match(line):
             self._stated_base_s = float(match[1])
@@ -214,11 +213,7 @@ class _Log:
         operations = self._operations(self.by_tag)
         spans = [span for kinds in operations.values() for histograms in kinds.values() for span in histograms]
         begin_s, end_s = min(begin_s for begin_s, _ in spans), max(end_s for _, end_s in spans)
-        if end_s - begin_s > MAX_INTERVALS:
-            days = (end_s - begin_s) / SECONDS_PER_DAY
-            raise ClientFormatError(
-                f"the intervals are up to {days:.0f} days apart (hint: check the times in the file)"
-            )
+        require_near(begin_s, end_s)
         return tuple(
             Operation(name, tuple(_without_gaps(_intervals(kinds), begin_s, end_s if is_complete else begin_s)))
             for name, kinds in operations.items()

@@ -1,4 +1,4 @@
-"""JMeter's JTL as CSV. Columns are found by name; a file without a header must begin with JMeter's default columns."""
+"""JMeter's JTL, as CSV and as XML."""
 
 import re
 import time
@@ -39,6 +39,8 @@ from collector.load_results.jmeter_results import (
     layout_of,
 )
 from collector.printable import one_line
+
+# CSV: columns are found by name; a file without a header must begin with JMeter's default columns.
 
 CSV = "jmeter-csv"
 OPTIONS: AcceptedOptions = {"zone": tuple(ZONES)}
@@ -91,9 +93,6 @@ def read_csv(path: Path, times: CommandTimes, options: Options) -> ClientResult:
     return samples.result(CSV, path.name, [*notes, *jtl_times.notes])
 
 
-FORMATS_CSV = (Format(CSV, recognises_csv, read_csv, growing_csv, OPTIONS, clock=ResultClock.DELAYED),)
-
-
 def _rows(file: BinaryIO, layout: Layout, times: JtlTimes, notes: list[str]) -> Iterator[tuple[int, bytes]]:
     """Yield blocks of rows, without headers of concatenated files and without an incomplete last row.
 
@@ -129,6 +128,9 @@ def _is_incomplete(row: bytes, line: int, layout: Layout) -> bool:
     return False
 
 
+# XML (`jmeter.save.saveservice.output_format=xml`): samples within the sample of a transaction controller are
+# operations; samples within other samples are sub-results.
+
 XML = "jmeter-xml"
 SAMPLES = ("sample", "httpSample")
 BLOCK_BYTES = 1 << 20
@@ -156,9 +158,6 @@ def read_xml(path: Path, _times: CommandTimes, _options: Options) -> ClientResul
                 raise ClientFormatError(f"line {document.line}: unclosed element")
             notes.append("the file is incomplete; its last samples may be missing")
     return document.samples.result(XML, path.name, notes)
-
-
-FORMATS_XML = (Format(XML, _BEGIN, read_xml, clock=ResultClock.DELAYED),)
 
 
 def _blocks(file: BinaryIO) -> Iterator[bytes]:
@@ -269,4 +268,7 @@ class _Document:
         return int(text)
 
 
-FORMATS = (*FORMATS_CSV, *FORMATS_XML)
+FORMATS = (
+    Format(CSV, recognises_csv, read_csv, growing_csv, OPTIONS, clock=ResultClock.DELAYED),
+    Format(XML, _BEGIN, read_xml, clock=ResultClock.DELAYED),
+)

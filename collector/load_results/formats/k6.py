@@ -1,4 +1,4 @@
-"""Counts the requests in k6's samples (points), for both its JSON and its CSV output.
+"""k6's results: its samples (points) as JSON or as CSV, and its summary as JSON.
 
 A sample's time is when the request ended. k6 measures `http_req_duration` from when the request is sent (excluding
 connecting), whatever schedule an executor follows, so it is the service time. The tag `name` names the operation; k6
@@ -14,15 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from collector.load_results.client_format import (
-    ClientFormatError,
-    CommandTimes,
-    Format,
-    GrowingResult,
-    Options,
-    ResultClock,
+from collector.load_results.client_format import CommandTimes, Format, GrowingResult, Options, ResultClock
+from collector.load_results.client_result import (
+    ClientInterval,
+    ClientResult,
+    Latency,
+    Operation,
+    applicable,
+    counted,
+    failed_note,
 )
-from collector.load_results.client_result import ClientInterval, ClientResult, Latency, Operation, counted, failed_note
 from collector.load_results.command_output import earlier_runs, only_total
 from collector.load_results.operation_times import OperationTimes
 from collector.load_results.text_fields import (
@@ -35,6 +36,7 @@ from collector.load_results.text_fields import (
     decimal,
     json_objects,
     latency_ns,
+    percentiles_s,
     read_lines,
     rfc3339_s,
     stated_latency,
@@ -42,6 +44,7 @@ from collector.load_results.text_fields import (
 )
 from collector.printable import count_text
 
+JSON, CSV, SUMMARY = "k6-json", "k6-csv", "k6-summary"
 HTTP, GRPC = "http_req_duration", "grpc_req_duration"
 TOTALS = ("http_reqs", "http_req_failed", "dropped_iterations")
 METRICS = frozenset((HTTP, GRPC, *TOTALS))
@@ -51,10 +54,11 @@ MAX_COUNT = 10**9
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*(?P<path>[^?#]*)")
 
 
-class K6Samples:
-    """The requests of a result, and what k6 itself counts."""
+class _Samples:
+    """The requests of a result, and what k6 itself counts. `runs` is the number of k6's runs in the file."""
 
     def __init__(self) -> None:
+        self.runs = 0
         self._times = OperationTimes()
         self._totals: Counter[str] = Counter()
         self._http_requests = 0
@@ -103,17 +107,14 @@ class K6Samples:
         """Return the total of each operation's requests since the last call, and forget them."""
         return self._times.take()
 
-    def result(self, format_name: str, source: str, runs: int, notes: list[str]) -> ClientResult:
-        """Return the result; `runs` is the number of k6's runs in the file. Raises ClientFormatError."""
-        operations = self._times.operations()
-        if not operations:
-            raise ClientFormatError(f"no requests ({HTTP} or {GRPC})")
-        return ClientResult(format_name, "k6", source, operations, notes=(*notes, *self._notes(runs)))
+    def result(self, format_name: str, source: str, notes: list[str]) -> ClientResult:
+        names, empty = (format_name, "k6"), f"no requests ({HTTP} or {GRPC})"
+        return self._times.result(names, source, [*notes, *self._notes()], empty)
 
-    def _notes(self, runs: int) -> list[str]:
+    def _notes(self) -> list[str]:
         totals = self._totals
         notes = {
-            f"the file has {count_text(runs, 'run')} of k6": runs > 1,
+            f"the file has {count_text(self.runs, 'run')} of k6": self.runs > 1,
             f"k6 dropped {count_text(totals['dropped_iterations'], 'iteration')}: the load was below the stated rate": (
                 totals["dropped_iterations"]
             ),
@@ -130,7 +131,7 @@ class K6Samples:
             f"{count_text(self._grpc_streams, 'gRPC stream')} are not counted as operations": self._grpc_streams,
         }
         omitted = self._times.notes("request", " (hint: set the tag `name` in the k6 script)")
-        return [*(note for note, applies in notes.items() if applies), *omitted]
+        return [*applicable(notes), *omitted]
 
 
 def _grpc_error(tags: Mapping[str, str]) -> str | None:
@@ -148,66 +149,24 @@ def _http_name(tags: Mapping[str, str]) -> str:
     return f"{tags.get('method', '')} {url['path'] or '/'}".strip() if url else name
 
 
-CSV = "k6-csv"
-FIRST_COLUMNS = ("metric_name", "timestamp", "metric_value")
+# JSON: `k6 run --out json=FILE` writes one object per line, which declares a metric or is a sample of it.
 
-
-def read_csv(path: Path, _times: CommandTimes, _options: Options) -> ClientResult:
-    lines = _CsvLines()
-    notes = read_lines(path, lines.add)
-    return lines.samples.result(CSV, path.name, lines.runs, notes)
-
-
-FORMATS_CSV = (Format(CSV, re.compile(rf"\A{','.join(FIRST_COLUMNS)}"), read_csv),)
-
-
-class _CsvLines:
-    def __init__(self) -> None:
-        self.samples = K6Samples()
-        self.runs = 0
-        self._columns: Sequence[str] = ()
-
-    def add(self, line: str) -> None:
-        """Add a line. Raises ValueError."""
-        metric = line.partition(",")[0]
-        if metric == FIRST_COLUMNS[0]:
-            # Files that were concatenated have several headers, which may differ.
-            self._columns = csv_fields(line)
-            self.runs += 1
-        if tuple(self._columns[: len(FIRST_COLUMNS)]) != FIRST_COLUMNS:
-            raise ValueError(f"not the header of k6's CSV output, which begins with {','.join(FIRST_COLUMNS)}")
-        if metric not in METRICS:
-            return
-        tags = csv_row(line, self._columns)
-        self.samples.add(metric, tags["timestamp"], decimal(tags["metric_value"]), tags)
-
-
-JSON = "k6-json"
 _METRIC = re.compile(rf'"metric":\s*"(?:{"|".join(sorted(METRICS))})"')
 _FIRST_LINE = re.compile(r'\A\s*\{(?=.*"type":\s*"(?:Metric|Point)")(?=.*"metric":\s*").*"data":\s*\{')
 
 
 def read_json(path: Path, _times: CommandTimes, _options: Options) -> ClientResult:
-    lines = _JsonLines()
-    notes = read_lines(path, lines.add)
-    return lines.samples.result(JSON, path.name, lines.runs, notes)
+    samples = _JsonSamples()
+    return samples.result(JSON, path.name, read_lines(path, samples.add_line))
 
 
 def growing_json(_head: bytes, _options: Options) -> GrowingResult:
-    lines = _JsonLines()
-    return GrowingLines(lines.add, lines.samples.take)
+    samples = _JsonSamples()
+    return GrowingLines(samples.add_line, samples.take)
 
 
-FORMATS_JSON = (Format(JSON, _FIRST_LINE, read_json, growing_json),)
-
-
-class _JsonLines:
-    def __init__(self) -> None:
-        self.samples = K6Samples()
-        self.runs = 0
-
-    def add(self, line: str) -> None:
-        """Add a line. Raises one of MALFORMED."""
+class _JsonSamples(_Samples):
+    def add_line(self, line: str) -> None:
         text = line.strip()
         if not (text.startswith("{") and text.endswith("}")):
             raise ValueError("not a JSON object")
@@ -217,23 +176,54 @@ class _JsonLines:
         metric, kind, data = content["metric"], content["type"], content["data"]
         if kind == "Point" and metric in METRICS:
             tags = {str(tag): str(value) for tag, value in (data.get("tags") or {}).items()}
-            self.samples.add(metric, str(data["time"]), decimal(data["value"]), tags)
+            self.add(metric, str(data["time"]), decimal(data["value"]), tags)
         # k6 declares each metric once.
         self.runs += kind == "Metric" and metric == HTTP
 
 
-SUMMARY = "k6-summary"
-EXPECTED = f"{HTTP}{{expected_response:true}}"
+# CSV: `k6 run --out csv=FILE` writes one sample per line, with a column for each of k6's own tags. Times are whole
+# seconds unless K6_CSV_TIME_FORMAT states another format; all of them are recognised.
+
+_FIRST_COLUMNS = ("metric_name", "timestamp", "metric_value")
+
+
+def read_csv(path: Path, _times: CommandTimes, _options: Options) -> ClientResult:
+    samples = _CsvSamples()
+    return samples.result(CSV, path.name, read_lines(path, samples.add_line))
+
+
+class _CsvSamples(_Samples):
+    _columns: Sequence[str] = ()
+
+    def add_line(self, line: str) -> None:
+        metric = line.partition(",")[0]
+        if metric == _FIRST_COLUMNS[0]:
+            # Files that were concatenated have several headers, which may differ.
+            self._columns = csv_fields(line)
+            self.runs += 1
+        if tuple(self._columns[: len(_FIRST_COLUMNS)]) != _FIRST_COLUMNS:
+            raise ValueError(f"not the header of k6's CSV output, which begins with {','.join(_FIRST_COLUMNS)}")
+        if metric not in METRICS:
+            return
+        tags = csv_row(line, self._columns)
+        self.add(metric, tags["timestamp"], decimal(tags["metric_value"]), tags)
+
+
+# Summary: `k6 run --summary-export FILE`, and what a script's `handleSummary(data)` writes of `data`. There are three
+# layouts. `--summary-export` has the values of each metric directly; the data of `handleSummary` has them in `values`,
+# and states the run's duration; with `--new-machine-readable-summary`, both have a list of metrics. In the first two,
+# the metric `http_req_failed` counts the requests that failed as `passes`, because it counts how often it was true.
+# gRPC requests have no count in a summary. Times are milliseconds, whatever `summaryTimeUnit` is.
+
+_EXPECTED = f"{HTTP}{{expected_response:true}}"
 MS_PER_S = 1000
-_METRICS = re.compile(r'"metrics":\s*[{\[]')
-_PERCENTILE = re.compile(r"p\(?(\d{1,3}(?:\.\d{1,6})?)\)?")
-_RANKS = {"min": 0.0, "med": 50.0, "max": 100.0}
+_METRIC_LIST = re.compile(r'"metrics":\s*[{\[]')
 
 
 def recognises_summary(text: str) -> bool:
     # A line of k6's JSON output also begins with a bracket, but does not contain all metrics.
     begins = re.search(r"^[ \t]*\{", text, re.MULTILINE)
-    return bool(begins and _METRICS.search(text) and re.search(r'"(?:iterations|http_reqs|vus|data_sent)"', text))
+    return bool(begins and _METRIC_LIST.search(text) and re.search(r'"(?:iterations|http_reqs|vus|data_sent)"', text))
 
 
 def read_summary(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
@@ -243,9 +233,6 @@ def read_summary(path: Path, times: CommandTimes, _options: Options) -> ClientRe
     summary = summaries[-1]
     notes = [*summary.notes(), *earlier_runs(len(summaries) - 1, "k6")]
     return only_total((SUMMARY, "k6"), summary.total(), path, times, notes)
-
-
-FORMATS_SUMMARY = (Format(SUMMARY, recognises_summary, read_summary, follows_output=True, clock=ResultClock.STEADY),)
 
 
 @dataclass(frozen=True)
@@ -275,17 +262,11 @@ class _Summary:
 
     def _latency(self) -> Latency | None:
         """Return the latencies of requests that succeeded; those of all requests if k6 does not state the former."""
-        values = self.metrics.get(EXPECTED) or self.metrics.get(HTTP, {})
-        stated_s = {}
-        for key, value_ms in values.items():
-            match = _PERCENTILE.fullmatch(key)
-            rank = float(match[1]) if match else _RANKS.get(key)
-            if rank is not None and rank <= 100:
-                stated_s[rank] = decimal(value_ms) / MS_PER_S
-        return stated_latency(stated_s) if stated_s else None
+        values = self.metrics.get(_EXPECTED) or self.metrics.get(HTTP, {})
+        return stated_latency(percentiles_s(values, MS_PER_S))
 
     def notes(self) -> list[str]:
-        notes = failed_note(self._failed, "request") if EXPECTED not in self.metrics else []
+        notes = failed_note(self._failed, "request") if _EXPECTED not in self.metrics else []
         if "http_req_failed" not in self.metrics:
             notes.append("the summary does not state how many requests failed; all are counted as completed")
         if dropped := checked_count(self.metrics.get("dropped_iterations", {}).get("count", 0)):
@@ -306,4 +287,8 @@ def _summary(content: Mapping[str, Any]) -> _Summary | None:
     return _Summary(metrics, content.get("state", {}).get("testRunDurationMs"))
 
 
-FORMATS = (*FORMATS_CSV, *FORMATS_JSON, *FORMATS_SUMMARY)
+FORMATS = (
+    Format(JSON, _FIRST_LINE, read_json, growing_json),
+    Format(CSV, re.compile(rf"\A{','.join(_FIRST_COLUMNS)}"), read_csv),
+    Format(SUMMARY, recognises_summary, read_summary, follows_output=True, clock=ResultClock.STEADY),
+)

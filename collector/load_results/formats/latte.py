@@ -1,4 +1,4 @@
-"""latte's JSON report (`latte run`), of versions 0.27 and later.
+"""latte's JSON report, of versions 0.27 and later, and what `latte run` prints.
 
 A cycle is one call of a workload's function. Its latency begins when latte calls the function, not when the rate limit
 would have allowed it, so it is the service time. The latencies include those of failed cycles.
@@ -13,19 +13,20 @@ from typing import Any
 
 from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options, ResultClock
 from collector.load_results.client_result import ClientInterval, ClientResult, Latency, Operation, counted, failed_note
-from collector.load_results.command_output import (
-    OutputLine,
-    PrintedRow,
-    operation_of,
-    read_output,
-    run_notes,
-    stated_latency_s,
-)
+from collector.load_results.command_output import OutputLine, operation_of, printed_row, read_output, run_notes
 from collector.load_results.hdr_histogram import decoded
-from collector.load_results.text_fields import MAX_LABELS, checked_count, decimal, label_of, rfc3339_s, whole
+from collector.load_results.text_fields import (
+    MAX_LABELS,
+    checked_count,
+    decimal,
+    label_of,
+    rfc3339_s,
+    stated_latency_s,
+    whole,
+)
 from collector.whole_file import read_whole
 
-REPORT = "latte"
+REPORT, LOG, TOOL = "latte", "latte-log", "latte"
 MAX_BYTES = 1 << 30
 
 
@@ -36,9 +37,6 @@ def recognises_report(text: str) -> bool:
 def read_report(path: Path, _times: CommandTimes, _options: Options) -> ClientResult:
     content = json.loads(read_whole(path, MAX_BYTES))
     return _result(content["result"], path.name)
-
-
-FORMATS_R = (Format(REPORT, recognises_report, read_report, clock=ResultClock.STEADY),)
 
 
 def _result(result: Mapping[str, Any], source: str) -> ClientResult:
@@ -61,7 +59,7 @@ def _result(result: Mapping[str, Any], source: str) -> ClientResult:
     notes = failed_note(failed, "request")
     if not samples:
         notes.append("the report contains no periodic samples (hint: run latte without --drop-sampling-log)")
-    return ClientResult(REPORT, "latte", source, tuple(operations), notes=tuple(notes))
+    return ClientResult(REPORT, TOOL, source, tuple(operations), notes=tuple(notes))
 
 
 def _failed(sample: Mapping[str, Any]) -> int:
@@ -78,7 +76,10 @@ def _interval(name: str, content: Mapping[str, Any], begin_s: float, length_s: f
     return counted(begin_s, begin_s + length_s, completed, failed, Latency(counts))
 
 
-LOG, TOOL = "latte-log", "latte"
+# What `latte run` prints: rows for each sample, and a summary. A row has the time at which the sample ended, since the
+# run began. Cycles include failed ones. The date and time that latte prints are those of its start, before it connects
+# and warms up.
+
 MS = 1e-3
 _SECTION = re.compile(r"(?P<title>\S.{0,150}?) +[=\u2550]{10,}")
 _LATENCIES = re.compile(r"CYCLE LATENCY for (?P<name>.+?) \[ms\]")
@@ -112,21 +113,17 @@ def read_log(path: Path, times: CommandTimes, _options: Options) -> ClientResult
     return ClientResult(LOG, TOOL, path.name, (operation,), True, tuple(log.notes()))
 
 
-FORMATS_L = (Format(LOG, recognises_log, read_log, follows_output=True, clock=ResultClock.STEADY),)
-
-
 @dataclass
 class _Run:
     """One run. `results` has the numbers of the summary by label; `stated_s` percentiles by function."""
 
     name: str = ""
     columns: list[str] = field(default_factory=list)
-    rows: list[PrintedRow] = field(default_factory=list)
+    rows: list[ClientInterval] = field(default_factory=list)
     results: dict[str, float] = field(default_factory=dict)
     stated_s: dict[str, dict[float, float]] = field(default_factory=dict)
 
     def add_row(self, text: str) -> None:
-        """Add a row. Raises ValueError."""
         fields = text.split()
         if not _ROW.fullmatch(text) or len(fields) != len(self.columns):
             raise ValueError("malformed row")
@@ -138,15 +135,15 @@ class _Run:
             for column, text in zip(self.columns[4:], fields[4:], strict=True)
             if cycles > failed and text not in ("NaN", "inf")
         }
-        self.rows.append(PrintedRow(float(fields[0]), cycles - failed, {"": failed}, {}, stated_s))
+        self.rows.append(printed_row(float(fields[0]), cycles - failed, {"": failed}, {}, stated_s))
 
-    def total(self) -> PrintedRow | None:
+    def total(self) -> ClientInterval | None:
         """Return what the summary states; None if it is missing."""
         if "Cycles" not in self.results:
             return None
         length_s, cycles, failed = (self.results.get(label, 0.0) for label in ("Elapsed time", "Cycles", "Errors"))
         stated_s = next(iter(self.stated_s.values())) if len(self.stated_s) == 1 else {}
-        return PrintedRow(length_s, int(cycles) - int(failed), {"": int(failed)}, {}, stated_s)
+        return printed_row(length_s, int(cycles) - int(failed), {"": int(failed)}, {}, stated_s)
 
 
 class _Log:
@@ -159,7 +156,6 @@ class _Log:
         self._is_compared = self._is_cut = False
 
     def add(self, line: OutputLine) -> None:
-        """Add a line. Raises ValueError if it is damaged."""
         if match := _SECTION.fullmatch(line.text.strip()):
             self._begin(match["title"])
         elif not line.is_whole:
@@ -216,4 +212,7 @@ def _percentage(label: str) -> float:
     return _LIMITS[label] if label in _LIMITS else float(label)
 
 
-FORMATS = (*FORMATS_R, *FORMATS_L)
+FORMATS = (
+    Format(REPORT, recognises_report, read_report, clock=ResultClock.STEADY),
+    Format(LOG, recognises_log, read_log, follows_output=True, clock=ResultClock.STEADY),
+)

@@ -1,11 +1,11 @@
-"""What Locust's CSV files of statistics and of their history have in common: columns, and names of requests.
+"""Locust's CSV files: its history and its statistics.
 
 Counts are of all requests, latencies in milliseconds too. The row "Aggregated" is the sum of the others. Locust rounds
 percentiles to two significant digits.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -32,6 +32,7 @@ from collector.load_results.text_fields import (
     csv_row,
     decimal,
     label_of,
+    percentiles_s,
     read_lines,
     stated_latency,
     unix_time_s,
@@ -42,17 +43,25 @@ AGGREGATED = "Aggregated"
 MS_PER_S = 1000
 # Versions before 1.0 have other names.
 _NAMES = {"# requests": "request count", "# failures": "failure count"}
-_PERCENTILE = re.compile(r"(\d{1,3}(?:\.\d{1,6})?)%")
 
 
-def columns_of(header: str) -> Sequence[str]:
+def _columns_of(header: str) -> list[str]:
     """Return the names of a header's columns in lower case. Raises ValueError."""
     names = [name.strip().lower() for name in csv_fields(header)]
     return [_NAMES.get(name, name) for name in names]
 
 
+def _begins_with(text: str, first: list[str], required: set[str]) -> bool:
+    """Return whether a text begins with a header that has these first columns and the required ones."""
+    try:
+        columns = _columns_of(text.lstrip().partition("\n")[0].rstrip("\r"))
+    except ValueError:
+        return False
+    return columns[: len(first)] == first and set(columns) >= required
+
+
 @dataclass(frozen=True)
-class LocustRow:
+class _Row:
     """A row by column. `key` is the type and the name of the requests."""
 
     values: Mapping[str, str]
@@ -66,7 +75,6 @@ class LocustRow:
         return self.key[1] == AGGREGATED and self.key[0] in ("", "None")
 
     def count(self, column: str) -> int:
-        """Return a number of requests. Raises ValueError."""
         text = self.values.get(column, "")
         if not re.fullmatch(r"\d{1,15}", text):
             raise ValueError(f"{column} is not a number of requests: {one_line(text)[:40]}")
@@ -79,39 +87,33 @@ class LocustRow:
 
     def percentiles(self) -> Latency | None:
         """Return the percentiles in the columns 50%, 66% and so on; None if there are none. Raises ValueError."""
-        stated_s = {}
-        for column in self.values:
-            match = _PERCENTILE.fullmatch(column)
-            if match and float(match[1]) <= 100 and (value_ms := self.number(column)) is not None:
-                stated_s[float(match[1])] = value_ms / MS_PER_S
-        return stated_latency(stated_s) if stated_s else None
+        stated_ms = {column: self.number(column) for column in self.values if column.endswith("%")}
+        known_ms = {column: value_ms for column, value_ms in stated_ms.items() if value_ms is not None}
+        return stated_latency(percentiles_s(known_ms, MS_PER_S))
 
 
-def row_of(line: str, columns: Sequence[str]) -> LocustRow:
-    """Return a row. Raises ValueError."""
-    return LocustRow(csv_row(line, columns))
-
-
-def operation_names(keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+def _operation_names(keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
     """Return a name for each type and name of requests: the name, with the type only if it does not suffice."""
     keys = list(keys)
     names = [name for _, name in keys]
     return {(kind, name): label_of(f"{kind} {name}" if names.count(name) > 1 and kind else name) for kind, name in keys}
 
 
+# History: `locust --csv PREFIX` writes PREFIX_stats_history.csv with about one row per second. The total counts are
+# since the run began, so an interval has their differences. The rates and the percentiles in a row are of a sliding
+# window of ten seconds or, without `--csv-full-history`, of the whole run: neither belongs to the interval, and they
+# are not used. Only the total's median and maximum are. With `--csv-full-history`, there are rows for each type and
+# name of requests besides "Aggregated". Times are whole seconds; rows are assumed to be written in the middle of their
+# second.
+
 HISTORY = "locust-history"
-_HISTORY_COLUMNS = {"timestamp", "type", "name"}
 # Versions before 1.0 have the same names as in the statistics.
 COUNTS = (("total request count", "total failure count"), ("request count", "failure count"))
 MIDDLE_S = 0.5
 
 
 def recognises_history(text: str) -> bool:
-    try:
-        columns = columns_of(text.lstrip().partition("\n")[0].rstrip("\r"))
-    except ValueError:
-        return False
-    return set(columns) >= _HISTORY_COLUMNS and columns[:2] == ["timestamp", "user count"]
+    return _begins_with(text, ["timestamp", "user count"], {"type", "name"})
 
 
 def read_history(path: Path, _times: CommandTimes, _options: Options) -> ClientResult:
@@ -123,15 +125,12 @@ def read_history(path: Path, _times: CommandTimes, _options: Options) -> ClientR
     )
 
 
-FORMATS_H = (Format(HISTORY, recognises_history, read_history),)
-
-
 class _Series:
     """The rows of one type and name of requests: cumulative counts by time, and the last row."""
 
     def __init__(self) -> None:
         self.counts: dict[int, tuple[int, int]] = {}
-        self.last: LocustRow | None = None
+        self.last: _Row | None = None
 
 
 class _HistoryRows:
@@ -146,9 +145,8 @@ class _HistoryRows:
         self._time_s = self._rows = self._resets = 0
 
     def add(self, line: str) -> None:
-        """Add a line. Raises ValueError."""
         if not self._columns:
-            self._header, self._columns = line, list(columns_of(line))
+            self._header, self._columns = line, _columns_of(line)
             known = [names for names in COUNTS if set(names) <= set(self._columns)]
             if not known:
                 raise ValueError("the columns with the counts of requests are missing")
@@ -156,7 +154,7 @@ class _HistoryRows:
             return
         if line == self._header:
             raise ValueError(ANOTHER_RUN)
-        row = row_of(line, self._columns)
+        row = _Row(csv_row(line, self._columns))
         time_s = int(unix_time_s(row.values["timestamp"]))
         if time_s < self._time_s:
             raise ValueError("the time is before that of the previous row (hint: write each run to a file of its own)")
@@ -169,16 +167,17 @@ class _HistoryRows:
         series.last = row
 
     def operations(self) -> tuple[Operation, ...]:
-        """Return the operations. Raises ValueError."""
         series = self._series or {("", ""): self._aggregated}
         seconds = sorted({second for each in (self._aggregated, *series.values()) for second in each.counts})
         if not seconds:
             raise ValueError("no rows")
         if (seconds[-1] - seconds[0]) > MAX_INTERVALS:
             raise ValueError("the rows are more than 14 days apart (hint: check the times in the file)")
-        names = operation_names(series)
+        names = _operation_names(series)
         intervals = {key: self._intervals(each, seconds) for key, each in series.items()}
-        busy = [index for of_key in intervals.values() for index, each in enumerate(of_key) if _attempted(each)]
+        busy = [
+            index for of_key in intervals.values() for index, each in enumerate(of_key) if each.completed + each.failed
+        ]
         if not busy:
             raise ValueError("no requests")
         # Before the first request, users are started.
@@ -227,11 +226,7 @@ class _HistoryRows:
         return notes
 
 
-def _attempted(interval: ClientInterval) -> int:
-    return interval.completed + interval.failed
-
-
-def _latency(row: LocustRow) -> Latency | None:
+def _latency(row: _Row) -> Latency | None:
     """Return the median and the maximum of all requests. Raises ValueError."""
     stated_s = {}
     for rank, column in ((50.0, "total median response time"), (100.0, "total max response time")):
@@ -240,19 +235,18 @@ def _latency(row: LocustRow) -> Latency | None:
     # The median is rounded, and may then exceed the maximum.
     if len(stated_s) > 1 and stated_s[50.0] > stated_s[100.0]:
         del stated_s[50.0]
-    return stated_latency(stated_s) if stated_s else None
+    return stated_latency(stated_s)
 
+
+# Statistics: `locust --csv PREFIX` writes PREFIX_stats.csv with one row per type and name of requests. There are no
+# times; the run is as long as the requests divided by the requests per second. Locust replaces the file every few
+# seconds and not when it ends, so the last ones are missing. Counts and percentiles are those of the whole run.
 
 STATISTICS = "locust-stats"
-_STATISTICS_COLUMNS = {"type", "name", "request count", "failure count", "requests/s"}
 
 
 def recognises_statistics(text: str) -> bool:
-    try:
-        columns = columns_of(text.lstrip().partition("\n")[0].rstrip("\r"))
-    except ValueError:
-        return False
-    return set(columns) >= _STATISTICS_COLUMNS and columns[0] == "type"
+    return _begins_with(text, ["type"], {"name", "request count", "failure count", "requests/s"})
 
 
 def read_statistics(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
@@ -265,23 +259,17 @@ def read_statistics(path: Path, times: CommandTimes, _options: Options) -> Clien
     return ClientResult(STATISTICS, "Locust", path.name, operations, True, tuple(notes), stated=rows.stated())
 
 
-FORMATS_S = (Format(STATISTICS, recognises_statistics, read_statistics),)
-
-
 class _StatisticsRows:
-    """The rows of a file."""
-
     def __init__(self) -> None:
         self._columns: list[str] = []
-        self._rows: dict[tuple[str, str], LocustRow] = {}
-        self._aggregated: LocustRow | None = None
+        self._rows: dict[tuple[str, str], _Row] = {}
+        self._aggregated: _Row | None = None
 
     def add(self, line: str) -> None:
-        """Add a line. Raises ValueError."""
         if not self._columns:
-            self._columns = list(columns_of(line))
+            self._columns = _columns_of(line)
             return
-        row = row_of(line, self._columns)
+        row = _Row(csv_row(line, self._columns))
         if self._aggregated or row.key in self._rows:
             raise ValueError(ANOTHER_RUN)
         if row.is_aggregated:
@@ -299,7 +287,7 @@ class _StatisticsRows:
         if not attempted or not rate or not self._rows:
             raise ValueError("no requests")
         length_s = checked_length_s(attempted / rate)
-        names = operation_names(self._rows)
+        names = _operation_names(self._rows)
         totals = []
         for key, row in self._rows.items():
             failed = row.count("failure count")
@@ -314,4 +302,7 @@ class _StatisticsRows:
         return (StatedTotals(attempted=attempted, failed=failed),)
 
 
-FORMATS = (*FORMATS_H, *FORMATS_S)
+FORMATS = (
+    Format(HISTORY, recognises_history, read_history),
+    Format(STATISTICS, recognises_statistics, read_statistics),
+)

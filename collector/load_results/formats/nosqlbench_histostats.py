@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from collector.load_results.client_format import AcceptedOptions, ClientFormatError, CommandTimes, Format, Options
-from collector.load_results.client_result import ClientInterval, ClientResult, Operation, failed_note
-from collector.load_results.command_output import PrintedRow, interval_of, stated_latency_s
+from collector.load_results.client_result import ClientInterval, ClientResult, Operation, failed_note, stated_interval
 from collector.load_results.hdr_histogram import (
     FAILED,
     RESPONSE,
@@ -24,7 +23,7 @@ from collector.load_results.hdr_histogram import (
     failed_in,
     require_distinct,
 )
-from collector.load_results.text_fields import checked_time_s, label_of, read_lines
+from collector.load_results.text_fields import checked_time_s, label_of, read_lines, stated_latency_s
 
 NAME = "nosqlbench-histostats"
 OPTIONS: AcceptedOptions = {"metric": ()}
@@ -89,7 +88,6 @@ class _File:
         self._percentages: list[float] = []
 
     def add(self, line: str) -> None:
-        """Add a line. Raises ValueError."""
         if match := _START.match(line):
             self._start_s = checked_time_s(float(match[1]))
         elif line.startswith(_COLUMNS):
@@ -154,8 +152,8 @@ class _Series:
             if not self._has_percentiles:
                 stated_s = {key: value for key, value in stated_s.items() if key in _LIMITS.values()}
             response_s, service_s = (stated_s, {}) if self._is_response else ({}, stated_s)
-            printed = PrintedRow(row.end_s, row.count - failed, {"": failed}, response_s, service_s)
-            yield interval_of(printed, row.begin_s, row.end_s)
+            completed = row.count - failed
+            yield stated_interval(row.begin_s, row.end_s, completed, {"": failed}, response_s, service_s)
 
     def _succeeded_in(self, row: _Row) -> int:
         """Return the number of operations that succeeded; NoSQLBench reads the metrics one after the other."""

@@ -9,21 +9,13 @@ times), as the option `-latency-type` states; the total has both.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options, ResultClock
-from collector.load_results.client_result import ClientResult
-from collector.load_results.command_output import (
-    OutputLine,
-    PrintedRow,
-    go_duration_s,
-    operation_of,
-    read_output,
-    run_notes,
-    stated_latency_s,
-)
-from collector.load_results.text_fields import label_of, whole
+from collector.load_results.client_result import ClientInterval, ClientResult
+from collector.load_results.command_output import OutputLine, operation_of, printed_row, read_output, run_notes
+from collector.load_results.text_fields import go_duration_s, label_of, stated_latency_s, whole
 
 NAME = "scylla-bench"
 _HEADER = re.compile(r" *time +(?:ops|operations)/s +rows/s +errors(?: +max .*)?")
@@ -54,7 +46,7 @@ def read(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
     tool = "cql-stress" if run.counts_failed else NAME
     rows = run.rows
     if run.has_fixed_rows(" ".join(times.words)):
-        rows = [PrintedRow(row.end_s, row.completed, row.errors, row.service_s) for row in rows]
+        rows = [replace(row, response=row.service, service=None) for row in rows]
     operation = operation_of(run.name, rows, run.total(), path, times)
     return ClientResult(NAME, tool, path.name, (operation,), True, tuple(log.notes(tool)))
 
@@ -77,14 +69,13 @@ class _Run:
     name: str
     counts_failed: bool
     latencies: int
-    rows: list[PrintedRow] = field(default_factory=list)
+    rows: list[ClientInterval] = field(default_factory=list)
     stated_s: dict[str, dict[float, float]] = field(default_factory=dict)
     length_s: float = 0.0
     completed: int | None = None
     failed: int = 0
 
     def add_row(self, match: re.Match[str]) -> None:
-        """Add a row. Raises ValueError."""
         operations, failed = int(match["operations"]), int(match["failed"])
         completed = operations - failed * self.counts_failed
         if completed < 0:
@@ -96,10 +87,9 @@ class _Run:
                 percentage: stated_latency_s(go_duration_s(text))
                 for percentage, text in zip(_ROW_PERCENTAGES, values, strict=False)
             }
-        self.rows.append(PrintedRow(go_duration_s(match["time"]), completed, {"": failed}, {}, stated_s))
+        self.rows.append(printed_row(go_duration_s(match["time"]), completed, {"": failed}, {}, stated_s))
 
     def add_result(self, label: str, value: str) -> None:
-        """Add a total. Raises ValueError."""
         if label == "Time (avg)":
             self.length_s = go_duration_s(value)
         elif label == "Total ops":
@@ -108,26 +98,25 @@ class _Run:
             self.failed = whole(value)
 
     def add_percentile(self, kind: str, label: str, value: str) -> None:
-        """Add a percentile of the total. Raises ValueError."""
         # What cql-stress prints as its 99.9th percentile is the maximum.
         if not (self.counts_failed and label == "99.9th"):
             percentage = _PERCENTAGES[re.sub(r"(?<=\d)h", "th", label)]
             self.stated_s.setdefault(kind, {})[percentage] = stated_latency_s(go_duration_s(value))
 
-    def total(self) -> PrintedRow | None:
+    def total(self) -> ClientInterval | None:
         """Return what the results state; None if they are missing."""
         if self.completed is None:
             return None
         fixed_s, raw_s = (self.stated_s.get(kind, {}) for kind in ("c-o fixed", "raw"))
         completed = self.completed - self.failed * self.counts_failed
-        return PrintedRow(self.length_s, completed, {"": self.failed}, fixed_s, raw_s)
+        return printed_row(self.length_s, completed, {"": self.failed}, fixed_s, raw_s)
 
     def has_fixed_rows(self, command: str) -> bool:
         """Return whether the latencies of rows are response times: as stated, or since they exceed the raw maximum."""
         if _FIXED.search(command):
             return True
         raw_s = self.stated_s.get("raw", {}).get(100.0)
-        highest_s = max((row.service_s.get(100.0, 0.0) for row in self.rows), default=0.0)
+        highest_s = max((row.service.percentile_s(100.0) or 0.0 for row in self.rows if row.service), default=0.0)
         return raw_s is not None and highest_s > raw_s * _ROUNDING
 
 
@@ -142,7 +131,6 @@ class _Log:
         self._has_results = self._is_cut = False
 
     def add(self, line: OutputLine) -> None:
-        """Add a line. Raises ValueError if it is a damaged row or result."""
         if _HEADER.fullmatch(line.text):
             self._earlier += self.run is not None
             is_cql_stress = line.text.startswith("time") and " ops/s" in line.text

@@ -14,7 +14,7 @@ from statistics import median
 
 from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options
 from collector.load_results.client_result import ClientInterval, ClientResult, Operation
-from collector.load_results.command_output import PrintedRow, intervals_of
+from collector.load_results.command_output import intervals_of, printed_row, rows_of
 from collector.load_results.text_fields import (
     MAX_LABELS,
     checked_time_s,
@@ -87,7 +87,6 @@ class _File:
         self._p99: dict[str, str] = {}
 
     def add(self, line: str) -> None:
-        """Add a line. Raises ValueError."""
         if match := _TOOL.match(line):
             self.tool = match[1]
         elif line.startswith("#"):
@@ -143,20 +142,10 @@ def _intervals_by_name(part: _Part) -> dict[str, tuple[ClientInterval, ...]]:
         end_s = max(end_s - IDLE_S.get(part.tool, IDLE_ELSE_S), begin_s)
     last, names = part.rows[-1].counts, [name for name in part.positions if name in part.rows[-1].counts]
     active = [name for name in names if last[name] and name != ERRORS]
-    by_name = {name: [0, *(row.counts[name] for row in part.rows)] for name in active or names[:1]}
     offsets_s = [min(time_s, end_s) - begin_s for time_s in times_s]
-    intervals = {}
-    for name, totals in by_name.items():
-        rows = [
-            PrintedRow(offset_s, after - before)
-            for offset_s, (before, after) in zip(offsets_s, pairwise(totals), strict=True)
-        ]
-        intervals[name] = intervals_of(rows, begin_s)
+    rows = {name: rows_of(offsets_s, [row.counts[name] for row in part.rows]) for name in names}
+    intervals = {name: intervals_of(rows[name], begin_s) for name in active or names[:1]}
     if last.get(ERRORS):
-        totals = [0, *(row.counts[ERRORS] for row in part.rows)]
-        rows = [
-            PrintedRow(offset_s, 0, {"": after - before})
-            for offset_s, (before, after) in zip(offsets_s, pairwise(totals), strict=True)
-        ]
-        intervals[""] = intervals_of(rows, begin_s)
+        failed = [printed_row(row.end_s, 0, {"": row.completed}) for row in rows[ERRORS]]
+        intervals[""] = intervals_of(failed, begin_s)
     return intervals

@@ -12,7 +12,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options
-from collector.load_results.client_result import ClientInterval, ClientResult, Latency, failed_note
+from collector.load_results.client_result import ClientInterval, ClientResult, failed_note, stated_interval
 from collector.load_results.command_output import last_run, only_total
 
 NAME = "wrk"
@@ -21,19 +21,23 @@ _TIME = r"(\d{1,12}\.\d\d)(us|ms|s|m|h)"
 _RUN = re.compile(r"^Running \S+ test @ ", re.MULTILINE)
 _STATISTICS = re.compile(r"\s*Thread Stats\b")
 _DISTRIBUTION = re.compile(r"\s*Latency Distribution(?P<kind>.*)")
-# Each pair has a pattern for the beginning of a line, and one for the whole line.
-_PERCENTILE = re.compile(r"\s*[\d.]+%"), re.compile(r"\s*(\d{1,3}(?:\.\d+)?)%\s+" + _TIME)
-_SPECTRUM = (
-    re.compile(r"\s*\d+\.\d+\s+\d+\.\d+\s"),
-    re.compile(r"\s*(\d{1,12}\.\d+)\s+([01]\.\d+)\s+\d+\s+(?:[\d.]+|inf)"),
-)
-_REQUESTS = re.compile(r"\s*\d+ requests\b"), re.compile(r"\s*(\d{1,18}) requests in " + _TIME + r", \S+B read")
-_SOCKET = (
-    re.compile(r"\s*Socket errors"),
-    re.compile(r"\s*Socket errors: connect (\d{1,18}), read (\d{1,18}), write (\d{1,18}), timeout (\d{1,18})"),
-)
-_STATUS = re.compile(r"\s*Non-2xx or 3xx"), re.compile(r"\s*Non-2xx or 3xx responses: (\d{1,18})")
-_RATE = re.compile(r"\s*Requests/sec"), re.compile(r"\s*Requests/sec:\s+(\d{1,15}\.\d\d)")
+_SOCKET_ERRORS = ("connect", "read", "write", "timeout")
+# Each kind of line has a pattern for its beginning, and one for the whole line.
+_LINES = {
+    kind: (re.compile(begin), re.compile(whole))
+    for kind, begin, whole in (
+        ("percentile", r"\s*[\d.]+%", r"\s*(\d{1,3}(?:\.\d+)?)%\s+" + _TIME),
+        ("spectrum", r"\s*\d+\.\d+\s+\d+\.\d+\s", r"\s*(\d{1,12}\.\d+)\s+([01]\.\d+)\s+\d+\s+(?:[\d.]+|inf)"),
+        ("requests", r"\s*\d+ requests\b", r"\s*(\d{1,18}) requests in " + _TIME + r", \S+B read"),
+        (
+            "socket errors",
+            r"\s*Socket errors",
+            r"\s*Socket errors: " + ", ".join(rf"{kind} (?P<{kind}>\d{{1,18}})" for kind in _SOCKET_ERRORS),
+        ),
+        ("status errors", r"\s*Non-2xx or 3xx", r"\s*Non-2xx or 3xx responses: (?P<status>\d{1,18})"),
+        ("rate", r"\s*Requests/sec", r"\s*Requests/sec:\s+(\d{1,15}\.\d\d)"),
+    )
+}
 
 
 def read(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
@@ -47,8 +51,6 @@ FORMATS = (Format(NAME, _RUN, read, follows_output=True),)
 
 
 class _Run:
-    """One run of wrk: what it has printed."""
-
     def __init__(self) -> None:
         self.requests: int | None = None
         self.is_wrk2 = False
@@ -56,7 +58,7 @@ class _Run:
         self._stated_length_s = 0.0
         self._precision_s = 0.0
         self._rate: float | None = None
-        self._errors = {"connect": 0, "read": 0, "write": 0, "timeout": 0, "status": 0}
+        self._errors = dict.fromkeys((*_SOCKET_ERRORS, "status"), 0)
         self._kind = ""
         self._stated_s: defaultdict[str, dict[float, float]] = defaultdict(dict)
 
@@ -65,53 +67,39 @@ class _Run:
 
         wrk prints its results in one piece, from the statistics of its threads to the rates.
         """
-        self._has_begun |= bool(_STATISTICS.match(text) or _REQUESTS[1].fullmatch(text))
+        self._has_begun |= bool(_STATISTICS.match(text) or _LINES["requests"][1].fullmatch(text))
         if not self._has_begun or self._rate is not None:
             self.is_wrk2 |= text.lstrip().startswith("Thread calibration")
             return
         if match := _DISTRIBUTION.fullmatch(text):
             self._begin_distribution(match["kind"])
             return
-        for (begin, whole), take in (
-            (_PERCENTILE, self._take_percentile),
-            (_SPECTRUM, self._take_spectrum),
-            (_REQUESTS, self._take_requests),
-            (_SOCKET, self._take_socket_errors),
-            (_STATUS, self._take_status),
-            (_RATE, self._take_rate),
-        ):
+        for kind, (begin, whole) in _LINES.items():
             if begin.match(text):
                 match = whole.fullmatch(text)
                 if match is None:
                     raise ValueError("not a line of wrk's output")
-                take(*match.groups())
+                self._take(kind, match)
                 return
 
     def _begin_distribution(self, kind: str) -> None:
         self.is_wrk2 |= "HdrHistogram" in kind
         self._kind = "response" if self.is_wrk2 and "Uncorrected" not in kind else "service"
 
-    def _take_percentile(self, percentage: str, value: str, unit: str) -> None:
-        if self._kind:
-            self._stated_s[self._kind][float(percentage)] = float(value) * UNITS_S[unit]
-
-    def _take_spectrum(self, value_ms: str, quantile: str) -> None:
-        if self._kind:
+    def _take(self, kind: str, match: re.Match[str]) -> None:
+        if kind == "requests":
+            unit_s = UNITS_S[match[3]]
+            self.requests = int(match[1])
+            self._stated_length_s, self._precision_s = float(match[2]) * unit_s, 0.01 * unit_s
+        elif kind == "rate":
+            self._rate = float(match[1])
+        elif kind in ("socket errors", "status errors"):
+            self._errors |= {name: int(count) for name, count in match.groupdict().items()}
+        elif self._kind and kind == "percentile":
+            self._stated_s[self._kind][float(match[1])] = float(match[2]) * UNITS_S[match[3]]
+        elif self._kind:
             # The spectrum is finer than the percentages above it.
-            self._stated_s[self._kind][round(float(quantile) * 100, 6)] = float(value_ms) / 1000
-
-    def _take_requests(self, requests: str, length: str, unit: str) -> None:
-        self.requests = int(requests)
-        self._stated_length_s, self._precision_s = float(length) * UNITS_S[unit], 0.01 * UNITS_S[unit]
-
-    def _take_socket_errors(self, *counts: str) -> None:
-        self._errors.update(zip(("connect", "read", "write", "timeout"), map(int, counts), strict=True))
-
-    def _take_status(self, count: str) -> None:
-        self._errors["status"] = int(count)
-
-    def _take_rate(self, rate: str) -> None:
-        self._rate = float(rate)
+            self._stated_s[self._kind][round(float(match[2]) * 100, 6)] = float(match[1]) / 1000
 
     def check(self) -> None:
         """Raise ClientFormatError if the run is incomplete, or its figures contradict each other."""
@@ -142,16 +130,9 @@ class _Run:
         status, timeout = self._failed_responses
         # As many as possible are counted as failed; each only once.
         failed = min(status + timeout, requests)
-        completed = requests - failed
-        errors = {kind: count for kind, count in self._errors.items() if count}
-        if timeout:
-            errors["timeout"] = failed - status
-        errors = {kind: count for kind, count in errors.items() if count}
-        response, service = (self._latency(kind) if completed else None for kind in ("response", "service"))
-        return ClientInterval(0.0, self.length_s, completed, errors, response, service)
-
-    def _latency(self, kind: str) -> Latency | None:
-        return Latency(stated_s=self._stated_s[kind]) if self._stated_s.get(kind) else None
+        errors = self._errors | ({"timeout": failed - status} if timeout else {})
+        stated_s = (self._stated_s.get(kind, {}) for kind in ("response", "service"))
+        return stated_interval(0.0, self.length_s, requests - failed, errors, *stated_s)
 
     def notes(self) -> list[str]:
         notes = []

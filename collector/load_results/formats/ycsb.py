@@ -2,30 +2,34 @@
 
 A status line has the local time without a time zone, the number of operations since the run began and, with the default
 `measurementtype`, the number and percentiles of each operation since the line before, in microseconds. The summary has
-the totals of each operation (see `ycsb_measurements`).
+the totals of each operation.
 """
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from itertools import pairwise
 from pathlib import Path
 
 from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options, ResultClock
-from collector.load_results.client_result import ClientInterval, ClientResult, Operation, StatedTotals
+from collector.load_results.client_result import (
+    ClientInterval,
+    ClientResult,
+    Operation,
+    StatedTotals,
+    shifted,
+)
 from collector.load_results.command_output import (
     OutputLine,
-    PrintedRow,
-    interval_of,
     intervals_of,
     last_line_s,
     output_lines,
-    stated_latency_s,
+    printed_row,
+    rows_of,
 )
 from collector.load_results.hdr_histogram import FAILED, RESPONSE, SERVICE
-from collector.load_results.text_fields import decimal, label_of
+from collector.load_results.text_fields import decimal, label_of, stated_latency_s
 from collector.printable import count_text, one_line
 
 NAME = "ycsb"
@@ -65,14 +69,19 @@ def read(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
     operations = tuple(_operations(run, summary, run_times, is_intended=is_intended))
     if not operations:
         raise ClientFormatError("the last run has no operations (hint: YCSB prints its summary when it ends)")
-    notes = (*log.notes(), *run_times.notes, *summary.notes())
-    return ClientResult(
-        NAME, "YCSB", path.name, operations, run_times.is_estimated, notes, stated=tuple(summary.stated())
-    )
+    notes, stated = (*log.notes(), *run_times.notes, *summary.notes()), tuple(summary.stated())
+    result = ClientResult(NAME, "YCSB", path.name, operations, run_times.is_estimated, notes, stated=stated)
+    return shifted(result, run_times.begin_s)
 
 
 FORMATS = (Format(NAME, recognises, read, follows_output=True, clock=ResultClock.DELAYED),)
 
+
+# YCSB's measurements: which operation each belongs to, and the totals that the summary states. YCSB measures failed
+# operations apart from the others, as `READ-FAILED` or `READ-NOT_FOUND`. With `measurement.interval=both`, it measures
+# each operation twice: `READ` has service times and `Intended-READ` response times; with `intended`, `READ` has
+# response times. With two kinds of measurement, such as `hdrhistogram+histogram`, it measures each operation twice,
+# too: as `HdrREAD` and `BucketREAD`.
 
 UNITS_S = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3}
 RUN_TIME, THROUGHPUT = "RunTime(ms)", "Throughput(ops/sec)"
@@ -152,6 +161,10 @@ class Total:
     completed: int = 0
     errors: Counter[str] = field(default_factory=Counter)
     stated_s: dict[bool, dict[float, float]] = field(default_factory=dict)
+
+    def interval(self, end_s: float) -> ClientInterval:
+        response_s, service_s = (self.stated_s.get(is_response, {}) for is_response in (True, False))
+        return printed_row(end_s, self.completed, self.errors, response_s, service_s)
 
 
 class Summary:
@@ -241,24 +254,21 @@ def _count(values: Values) -> int:
 
 
 def _stated_s(values: Values) -> dict[float, float]:
-    """Return the percentiles of a measurement. Raises ValueError."""
     is_bucketed = any(key.startswith(_BUCKETED) for key, _ in values)
-    return dict(_percentiles(values, leave_out_zero=is_bucketed))
-
-
-def _percentiles(values: Values, *, leave_out_zero: bool) -> Iterable[tuple[float, float]]:
+    stated_s = {}
     for key, text in values:
         match = _STATED.fullmatch(key) or _STATED_RAW.fullmatch(key)
         if match is None:
             continue
-        value, percentage = decimal(text), _LIMITS.get(match["limit"] or "", -1.0)
-        if percentage < 0:
-            # Old versions state percentiles in milliseconds, rounded down, too.
-            if (leave_out_zero or match["unit"] == "ms") and not value:
-                continue
+        value, percentage = decimal(text), _LIMITS.get(match["limit"] or "")
+        if percentage is None:
             percentage = float(match["percentage"])
+            # Old versions state percentiles in milliseconds, rounded down, too.
+            if not value and (is_bucketed or match["unit"] == "ms"):
+                continue
         if percentage <= 100:
-            yield percentage, stated_latency_s(value, UNITS_S[match["unit"] or "us"])
+            stated_s[percentage] = stated_latency_s(value, UNITS_S[match["unit"] or "us"])
+    return stated_s
 
 
 @dataclass(frozen=True)
@@ -404,59 +414,35 @@ def _zone_s(first_s: float, last_s: float, times: CommandTimes) -> float | None:
 
 
 def _operations(run: _Run, summary: Summary, run_times: _RunTimes, *, is_intended: bool) -> Iterator[Operation]:
-    """Yield the operations. Raises ValueError and ClientFormatError."""
-    names = {name for status in run.statuses for name in status.blocks}
-    measured = measured_by(names, is_intended=is_intended)
-    has_totals = summary.length_s is not None
-    operations = sorted({*summary.totals, *(what.operation for what in measured.values())})
-    for name in operations:
+    """Yield the operations, whose times count from the beginning of the run."""
+    measured = measured_by({name for status in run.statuses for name in status.blocks}, is_intended=is_intended)
+    names = sorted({*summary.totals, *(what.operation for what in measured.values())})
+    offsets_s = run_times.offsets_s
+    together: tuple[ClientInterval, ...] = ()
+    if not measured and all(map(summary.has_only, names)):
+        # The status lines have the number of all operations only, whether or not they succeeded.
+        together = intervals_of(rows_of(offsets_s, [status.operations for status in run.statuses]))
+    for name in names or [""] * bool(run.statuses):
         total = summary.totals.get(name, Total())
         own = {original: what for original, what in measured.items() if what.operation == name}
-        rows = [
-            _row(status, offset_s, own, total)
-            for status, offset_s in zip(run.statuses, run_times.offsets_s, strict=True)
-            if own
-        ]
-        intervals = intervals_of(rows, run_times.begin_s)
-        if not measured and summary.has_only(name):
-            intervals = _all_intervals(run, run_times)
-        interval = _total(total, run_times) if has_totals and name in summary.totals else None
-        yield Operation(label_of(name.lower()), intervals, interval)
-    if not operations and run.statuses:
-        yield Operation("", _all_intervals(run, run_times))
+        pairs = zip(run.statuses, offsets_s, strict=True) if own else ()
+        rows = [_row(status, offset_s, own, total) for status, offset_s in pairs]
+        has_total = summary.length_s is not None and name in summary.totals
+        interval = total.interval(run_times.length_s) if has_total else None
+        yield Operation(label_of(name.lower()), together or intervals_of(rows), interval)
 
 
-def _all_intervals(run: _Run, run_times: _RunTimes) -> tuple[ClientInterval, ...]:
-    """Return the intervals of all operations together, whether or not they succeeded."""
-    counts = pairwise([0, *(status.operations for status in run.statuses)])
-    rows = [
-        PrintedRow(offset_s, after - before)
-        for offset_s, (before, after) in zip(run_times.offsets_s, counts, strict=True)
-    ]
-    return intervals_of(rows, run_times.begin_s)
-
-
-def _row(status: _Status, offset_s: float, measured: dict[str, Measured], total: Total) -> PrintedRow:
+def _row(status: _Status, offset_s: float, measured: dict[str, Measured], total: Total) -> ClientInterval:
     """Return what a status line states about one operation."""
-    completed, errors = 0, Counter[str]()
-    stated_s: dict[bool, dict[float, float]] = {}
     # The lines do not state the return code of failed operations; it is known if the summary has only one.
     code = next(iter(total.errors)) if len(total.errors) == 1 else ""
+    row = Total()
     for name, what in measured.items():
         count, stated = status.blocks.get(name, (0, {}))
         if what.failure is not None:
-            errors[what.failure or code] += 0 if what.repeats else count
+            row.errors[what.failure or code] += 0 if what.repeats else count
             continue
-        completed += 0 if what.repeats else count
+        row.completed += 0 if what.repeats else count
         if count:
-            stated_s[what.is_response] = {
-                percentage: stated_latency_s(value, UNITS_S["us"]) for percentage, value in stated.items()
-            }
-    return PrintedRow(offset_s, completed, errors, stated_s.get(True, {}), stated_s.get(False, {}))
-
-
-def _total(total: Total, run_times: _RunTimes) -> ClientInterval:
-    row = PrintedRow(
-        run_times.length_s, total.completed, total.errors, total.stated_s.get(True, {}), total.stated_s.get(False, {})
-    )
-    return interval_of(row, run_times.begin_s, run_times.begin_s + run_times.length_s)
+            row.stated_s[what.is_response] = {key: stated_latency_s(value, 1e-6) for key, value in stated.items()}
+    return row.interval(offset_s)
