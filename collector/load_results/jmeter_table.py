@@ -341,15 +341,12 @@ class GrowingRows:
         except (MalformedBlockError, ClientFormatError):
             rows = list(self._records(block))
             valid = [row for row in rows if not self._problem(row)]
-            self._add_valid(b"".join(valid))
+            try:
+                self._table.add(b"".join(valid))
+            except (MalformedBlockError, ClientFormatError) as error:
+                self.problem = self.problem or one_line(error)
             return len(rows) - len(valid)
         return 0
-
-    def _add_valid(self, rows: bytes) -> None:
-        try:
-            self._table.add(rows)
-        except (MalformedBlockError, ClientFormatError) as error:
-            self.problem = self.problem or one_line(error)
 
     def _records(self, block: bytes) -> Iterator[bytes]:
         """Yield the records of a block; a line with an unclosed or misplaced quote is a record of its own."""

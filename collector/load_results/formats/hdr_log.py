@@ -151,18 +151,12 @@ class _Log:
 
     def _join_intervals(self) -> None:
         """Join intervals that begin within the same `_width_s` seconds; all tags then have the same intervals."""
-        groups: defaultdict[float, list[Span]] = defaultdict(list)
-        for span in {span for histograms in self.by_tag.values() for span in histograms}:
-            groups[span[0] // self._width_s].append(span)
-        joined = {
-            key: (min(begin_s for begin_s, _ in spans), max(end_s for _, end_s in spans))
-            for key, spans in groups.items()
-        }
+        joined: dict[float, Span] = {}
+        for span in (span for histograms in self.by_tag.values() for span in histograms):
+            known = joined.setdefault(span[0] // self._width_s, span)
+            joined[span[0] // self._width_s] = min(known[0], span[0]), max(known[1], span[1])
         for tag, histograms in self.by_tag.items():
-            parts: defaultdict[Span, list[Span]] = defaultdict(list)
-            for span in histograms:
-                parts[joined[span[0] // self._width_s]].append(span)
-            self.by_tag[tag] = {span: _merged(histograms, spans) for span, spans in parts.items()}
+            self.by_tag[tag] = _sum({joined[span[0] // self._width_s]: counts} for span, counts in histograms.items())
         self._count = self._counted()
 
     def _counted(self) -> int:

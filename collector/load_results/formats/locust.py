@@ -6,7 +6,7 @@ percentiles to two significant digits.
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
@@ -120,17 +120,16 @@ def read_history(path: Path, _times: CommandTimes, _options: Options) -> ClientR
     rows = _HistoryRows()
     notes = read_lines(path, rows.add)
     operations = rows.operations()
-    return ClientResult(
-        HISTORY, "Locust", path.name, operations, notes=(*notes, *rows.notes(operations)), stated=rows.stated()
-    )
+    notes += rows.notes(operations)
+    return ClientResult(HISTORY, "Locust", path.name, operations, notes=tuple(notes), stated=rows.stated())
 
 
+@dataclass
 class _Series:
     """The rows of one type and name of requests: cumulative counts by time, and the last row."""
 
-    def __init__(self) -> None:
-        self.counts: dict[int, tuple[int, int]] = {}
-        self.last: _Row | None = None
+    counts: dict[int, tuple[int, int]] = field(default_factory=dict)
+    last: _Row | None = None
 
 
 class _HistoryRows:
@@ -176,16 +175,14 @@ class _HistoryRows:
         names = _operation_names(series)
         intervals = {key: self._intervals(each, seconds) for key, each in series.items()}
         busy = [
-            index for of_key in intervals.values() for index, each in enumerate(of_key) if each.completed + each.failed
+            any(each.completed + each.failed for each in second) for second in zip(*intervals.values(), strict=True)
         ]
-        if not busy:
+        if not any(busy):
             raise ValueError("no requests")
         # Before the first request, users are started.
-        first = min(busy)
+        intervals = {key: of_key[busy.index(True) :] for key, of_key in intervals.items()}
         return tuple(
-            with_true_edges(
-                Operation(names[key], tuple(intervals[key][first:]), self._total(each, intervals[key][first:]))
-            )
+            with_true_edges(Operation(names[key], tuple(intervals[key]), self._total(each, intervals[key])))
             for key, each in series.items()
         )
 
