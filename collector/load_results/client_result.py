@@ -20,6 +20,10 @@ SIGNIFICANT_BITS = 11
 """Values keep this many leading bits, as in an HdrHistogram with three significant digits: an error below 0.1%."""
 # The quotient of a percentage and 100 is not always exact, so a rank may be slightly above a whole number.
 _ROUNDING = 1e-9
+MAX_COUNTS = 2_000_000
+"""The limit on different latencies of all intervals of a result: reading it again takes about 220 bytes for each."""
+MAX_WIDTH_S = 86_400.0
+_NONE: Mapping[Any, Any] = {}
 
 
 @dataclass(frozen=True)
@@ -64,12 +68,6 @@ def rounded_up(value_ns: int) -> int:
     """Return the highest value with the same SIGNIFICANT_BITS leading bits."""
     shift = max(value_ns.bit_length() - SIGNIFICANT_BITS, 0)
     return value_ns | ((1 << shift) - 1)
-
-
-MAX_COUNTS = 2_000_000
-"""The limit on different latencies of all intervals of a result: reading it again takes about 220 bytes for each."""
-MAX_WIDTH_S = 86_400.0
-_NONE: Mapping[Any, Any] = {}
 
 
 @dataclass(frozen=True)

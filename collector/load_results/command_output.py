@@ -86,14 +86,15 @@ def last_run(path: Path, tool: str, begins: Callable[[str], object], new: Callab
     Raises ClientFormatError and OSError.
     """
     run, number = new(), 0
-    for line in output_lines(path):
+
+    def add(line: OutputLine) -> None:
+        nonlocal run, number
         if begins(line.text):
             run, number = new(), number + 1
         if number:
-            try:
-                run.add(line.text)
-            except MALFORMED as error:
-                raise ClientFormatError(f"line {line.number}: {reason_of(error)}") from None
+            run.add(line.text)
+
+    read_output(path, add)
     if not number:
         raise ClientFormatError(f"not the output of {tool}")
     return run, earlier_runs(number - 1, tool)

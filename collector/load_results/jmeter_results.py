@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import Any, BinaryIO
 
 from collector.load_results.client_format import ClientFormatError
-from collector.load_results.client_result import ClientResult, Operation
+from collector.load_results.client_result import ClientResult, Operation, applicable
 from collector.load_results.operation_times import OperationTimes, checked_seconds
 from collector.printable import count_text, one_line
 
@@ -84,30 +84,25 @@ class JmeterSamples:
     def result(self, name: str, source: str, notes: list[str]) -> ClientResult:
         """Return the samples as a result of the format `name`. Raises ClientFormatError."""
         times = self._transactions if self._is_empty else self._operations
-        operations = times.operations()
-        if not operations:
-            raise ClientFormatError("the file has no samples")
-        return ClientResult(name, "JMeter", source, operations, notes=(*notes, *self._notes(), *times.notes("sample")))
+        all_notes = [*notes, *self._notes(), *times.notes("sample")]
+        return times.result((name, "JMeter"), source, all_notes, empty="the file has no samples")
 
     def _notes(self) -> list[str]:
-        notes = []
-        if self._transaction_count:
-            transactions = count_text(self._transaction_count, "transaction controller sample")
-            notes.append(
-                f"{transactions} counted as operations, because the file has no other samples"
-                if self._is_empty
-                else f"{transactions} not counted; the samples inside them are counted instead"
-            )
-        if self.sub_results:
-            sub_results = count_text(self.sub_results, "sub-result")
-            notes.append(f"{sub_results} not counted; the samples that contain them are counted instead")
-        if self.containers:
-            containers = count_text(self.containers, "sample")
-            notes.append(
-                f"{containers} counted that contain the one before of their thread; if they are those of transaction "
-                "controllers, operations count twice (hint: let JMeter save the responseMessage)"
-            )
-        return notes
+        transactions = count_text(self._transaction_count, "transaction controller sample")
+        only_transactions = self._is_empty and self._transaction_count
+        notes = {
+            f"{transactions} counted as operations, because the file has no other samples": only_transactions,
+            f"{transactions} not counted; the samples inside them are counted instead": (
+                self._transaction_count and not only_transactions
+            ),
+            f"{count_text(self.sub_results, 'sub-result')} not counted; the samples that contain them are counted "
+            "instead": self.sub_results,
+            f"{count_text(self.containers, 'sample')} counted that contain the one before of their thread; if they are "
+            "those of transaction controllers, operations count twice (hint: let JMeter save the responseMessage)": (
+                self.containers
+            ),
+        }
+        return applicable(notes)
 
 
 def _kind(code: bytes | None) -> bytes:

@@ -165,6 +165,8 @@ def status_errors(counts: Mapping[str, int]) -> dict[str, int]:
     }
 
 
+# Names: printable, short and few, whatever the file contains.
+
 MAX_LABELS = 50
 MAX_LABEL_CHARS = 80
 
@@ -199,6 +201,8 @@ def label_of(text: str) -> str:
     """Return a name as one printable line of at most MAX_LABEL_CHARS characters."""
     return one_line(text)[:MAX_LABEL_CHARS].rstrip()
 
+
+# Lines of whole files and of growing ones; memory does not grow with the file.
 
 MAX_LINE_BYTES = 1 << 20
 ANOTHER_RUN = "another run begins (hint: write each run to a file of its own)"
@@ -270,6 +274,8 @@ class GrowingLines:
     def take(self) -> tuple[Operation, ...]:
         return self._take()
 
+
+# JSON objects in files that may also contain other programs' lines, such as a command's output.
 
 MAX_BYTES = 64 << 20
 # Without a limit, a file of many brackets would take quadratic time.
