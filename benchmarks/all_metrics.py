@@ -7,7 +7,7 @@ from collector.model.clock import SystemClock, ticks
 from collector.node.catalogue import BEANS
 from collector.node.jolokia.client import Jolokia
 from collector.node.jolokia.mbean_source import MBeanSource
-from collector.node.sampling.node_sampler import NameOverrides, NodeSampler
+from collector.node.node_sampler import NameOverrides, NodeSampler
 from collector.node.selection import DEFAULT_TABLES, Selection
 
 

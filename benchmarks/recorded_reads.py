@@ -10,7 +10,7 @@ from cli.run_folder import command_variable
 from cli.runs.clients.local_client_host import SELECTION
 from collector.model.clock import SystemClock, ticks
 from collector.node.host.busy_processes import BusyProcesses
-from collector.node.sampling.node_sampler import NameOverrides, NodeSampler
+from collector.node.node_sampler import NameOverrides, NodeSampler
 
 
 def sample_client_host() -> None:

@@ -9,11 +9,10 @@ from functools import partial
 
 from benchmarks.figures import Figure
 from benchmarks.simulated_agents import ResponseBodies, addresses
-from cli.top.column_sets import SETS, wanted
-from cli.top.render_context import RenderContext
 from cli.top.screen import screen
+from cli.top.screen_rows import RenderContext
 from cli.top.self_cost import resident_mib
-from cli.top.view_state import ViewState
+from cli.top.view_state import SETS, ViewState, wanted
 from collector.live.cluster_interval import ClusterInterval, NodeInfo
 from collector.live.interval_assembler import IntervalAssembler
 from collector.model.sample_json import decoded

@@ -21,7 +21,7 @@ from cli.errors import CasstatError
 from cli.line.node_selection import Contact, LineSettings, TransportFactory, first_contact
 from cli.parameters.parameter_types import Duration
 from collector.http.access import masked_url
-from collector.node.sampling.node_sampler import NodeSampler
+from collector.node.node_sampler import NodeSampler
 
 STATE = Path("/var/lib/casstat")
 # Settings that the agent reloads after SIGHUP; changes to other settings require a restart.

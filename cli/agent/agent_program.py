@@ -31,8 +31,7 @@ from cli.run_folder import WORK_FOLDER, command_variable
 from collector.model.clock import ticks
 from collector.model.snapshot import Tick
 from collector.node.host.busy_processes import BusyProcesses
-from collector.node.sampling.node_sampler import NameOverrides, NodeSampler
-from collector.node.sampling.source_reader import Source
+from collector.node.node_sampler import NameOverrides, NodeSampler, Source
 from collector.node.selection import Selection
 from collector.printable import one_line
 from collector.recording.writer import Journal

@@ -171,7 +171,7 @@ def _played(
     entries: Iterable["Entry"], interval: float | None, speed: float | None
 ) -> Iterator[tuple["Header", "Sample"]]:
     """Yield the samples of each session, with their headers, at the chosen interval and speed."""
-    from collector.node.sampling.sample_stream import SampleStream
+    from collector.node.node_sampler import SampleStream
     from collector.recording.reader import at_interval
 
     for _, session in groupby(entries, key=lambda entry: entry.head.session):

@@ -34,8 +34,7 @@ from collector.node.log.log_source import LogSource
 from collector.node.log.logback import DEFAULT_PATTERN
 from collector.node.log.logback import parse as parse_pattern
 from collector.node.metrics.tables import is_system_keyspace
-from collector.node.sampling.node_sampler import NameOverrides, NodeSampler
-from collector.node.sampling.source_reader import Source
+from collector.node.node_sampler import NameOverrides, NodeSampler, Source
 from collector.node.selection import DEFAULT_TABLES, Selection, Table
 from collector.printable import one_line
 from exporters.rows.operation_columns import Operations

@@ -17,7 +17,7 @@ from collector.model.snapshot import Snapshot
 from collector.node.catalogue import CATALOGUE
 from collector.node.host import timekeeping
 from collector.node.host.host_source import identity_of
-from collector.node.sampling.node_sampler import NodeSampler
+from collector.node.node_sampler import NodeSampler
 from collector.node.selection import Selection
 from collector.printable import count_text, one_line
 from collector.recording.header import Header

@@ -37,8 +37,8 @@ from collector.node.host.trust import (
     user_names,
 )
 from collector.node.jolokia.mbean_source import MBeanSource
+from collector.node.node_sampler import NodeSampler, Transport
 from collector.node.nodetool.runner import Connection, Nodetool, NodetoolStartError
-from collector.node.sampling.node_sampler import NodeSampler, Transport
 from collector.node.selection import Selection
 from collector.secrets import is_read_by_others
 

@@ -15,8 +15,7 @@ from cli.simulate.compute_gate import ComputeGate, GatedSink
 from cli.simulate.simulated_journal import NodeHistory, SimulatedJournal
 from collector.model.identity import Identity
 from collector.model.rates import restart_event, tick_events
-from collector.model.snapshot import Event, Scrape, Snapshot
-from collector.node.sampling.source_names import JOLOKIA_SOURCE
+from collector.model.snapshot import JOLOKIA_SOURCE, Event, Scrape, Snapshot
 from collector.recording.writer import Position
 from exporters.metrics_page.page import Page
 from exporters.metrics_page.rendering import Options

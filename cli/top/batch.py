@@ -6,11 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from cli.top import tables_page
-from cli.top.column_sets import set_of
 from cli.top.node_table import header, layout, merged_row, node_row
-from cli.top.render_context import RenderContext, clock_time
+from cli.top.screen_rows import RenderContext, clock_time
 from cli.top.styled_text import ASCII, number, plain
-from cli.top.view_state import ViewState
+from cli.top.view_state import ViewState, set_of
 from collector.printable import printable_json
 from exporters.live.frame import ALL, Frame
 from exporters.live.live_columns import COLUMNS, Cells, other_operations, value

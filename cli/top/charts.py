@@ -1,9 +1,8 @@
 """Charts of the cluster's recent ticks, shown if there is room below the nodes."""
 
-from cli.top.column_sets import set_of
-from cli.top.render_context import RenderContext
-from cli.top.sparkline import chart
-from cli.top.styled_text import Line, Span, cut, number
+from cli.top.screen_rows import RenderContext
+from cli.top.styled_text import Line, Span, chart, cut, number
+from cli.top.view_state import set_of
 from exporters.live.live_columns import COLUMN_INDEX, COLUMNS, value
 
 # A chart is between MIN_HEIGHT and MAX_HEIGHT lines high, including its title. Two charts are shown side by side if

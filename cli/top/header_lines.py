@@ -2,12 +2,9 @@
 
 from collections.abc import Sequence
 
-from cli.top.column_sets import set_of
-from cli.top.groups import are_shown
-from cli.top.render_context import RenderContext, clock_time
-from cli.top.severity import LEVEL_STYLES, cluster_level, level, worst
-from cli.top.sparkline import spark
-from cli.top.styled_text import Line, Span, clean, cut, number, span_of_time, width_of
+from cli.top.screen_rows import LEVEL_STYLES, RenderContext, are_shown, clock_time, cluster_level, level, worst
+from cli.top.styled_text import Line, Span, clean, cut, number, span_of_time, spark, width_of
+from cli.top.view_state import set_of
 from collector.live.cluster_interval import State
 from collector.node.metrics.requests import Operation
 from exporters.live.frame import Frame

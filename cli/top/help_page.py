@@ -2,9 +2,9 @@
 
 from textwrap import wrap
 
-from cli.top.column_sets import SETS, columns, set_of
-from cli.top.render_context import RenderContext
+from cli.top.screen_rows import RenderContext
 from cli.top.styled_text import Line, Span, cut
+from cli.top.view_state import SETS, columns, set_of
 from collector.live.cluster_interval import State
 
 KEYS = (

@@ -1,12 +1,10 @@
 """The page for one node: all its values with their trends, its running compactions and its tables."""
 
 from cli.top import tables_page
-from cli.top.column_sets import SETS
 from cli.top.node_table import glyph_of, why_not
-from cli.top.render_context import RenderContext
-from cli.top.severity import LEVEL_STYLES, level
-from cli.top.sparkline import spark
-from cli.top.styled_text import Line, Span, clean, cut, number
+from cli.top.screen_rows import LEVEL_STYLES, RenderContext, level
+from cli.top.styled_text import Line, Span, clean, cut, number, spark
+from cli.top.view_state import SETS
 from collector.live.cluster_interval import State
 from exporters.live.frame import NodeFrame
 from exporters.live.live_columns import COLUMN_INDEX, COLUMNS, other_operations, value

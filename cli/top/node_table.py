@@ -3,12 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from cli.top.column_sets import columns, set_of
-from cli.top.groups import are_shown, worst_index
-from cli.top.render_context import RenderContext
-from cli.top.severity import LEVEL_STYLES, cluster_level, level, severity
-from cli.top.sparkline import spark
-from cli.top.styled_text import Line, Marks, Span, clean, cut, fit, number, span_of_time
+from cli.top.screen_rows import LEVEL_STYLES, RenderContext, are_shown, cluster_level, level, severity, worst_index
+from cli.top.styled_text import Line, Marks, Span, clean, cut, fit, number, span_of_time, spark
+from cli.top.view_state import columns, set_of
 from collector.live.cluster_interval import State
 from dashboards.thresholds import Severity
 from exporters.live.frame import GroupFrame, NodeFrame

@@ -1,11 +1,19 @@
 """The complete screen: exactly `height` lines of exactly `width` cells."""
 
 from cli.top import charts, header_lines, help_page, node_page, node_table, tables_page, transposed
-from cli.top.column_sets import set_of
-from cli.top.groups import are_shown, group_order, selected_group
-from cli.top.render_context import RenderContext, clock_time
-from cli.top.screen_rows import event_lines, is_table, rows, summary_lines
+from cli.top.screen_rows import (
+    RenderContext,
+    are_shown,
+    clock_time,
+    event_lines,
+    group_order,
+    is_table,
+    rows,
+    selected_group,
+    summary_lines,
+)
 from cli.top.styled_text import Line, Span, clean, cut
+from cli.top.view_state import set_of
 from collector.live.cluster_interval import ClusterEvent
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cli.top.node_table import why_not
-from cli.top.render_context import RenderContext
+from cli.top.screen_rows import RenderContext
 from cli.top.styled_text import Line, Span, clean, cut, fit, number
 from collector.live.cluster_interval import State
 from exporters.live.frame import ALL

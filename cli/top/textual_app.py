@@ -15,15 +15,13 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
-from cli.top import groups
-from cli.top.column_sets import wanted
-from cli.top.key_bindings import pressed
-from cli.top.mouse import clicked, scrolled
-from cli.top.render_context import RenderContext
+from cli.top import screen_rows
+from cli.top.key_bindings import clicked, pressed, scrolled
 from cli.top.screen import screen
+from cli.top.screen_rows import RenderContext
 from cli.top.self_cost import SelfCost
 from cli.top.styled_text import FINE, Line, Marks
-from cli.top.view_state import ViewState, position
+from cli.top.view_state import ViewState, position, wanted
 from exporters.live.frame import Frame
 from exporters.live.history import History
 from exporters.live.live_frames import Wanted
@@ -156,7 +154,7 @@ class Top(App[None], inherit_bindings=False):
         self._drawn, self._drawn_s = self._source.history.number, time.monotonic()
         context, view = self._render_context(), self.view
         more = (*view.picked, view.metric, view.sort)
-        self._source.want(wanted(view.chosen, more, view.node, groups=groups.are_wanted(context)))
+        self._source.want(wanted(view.chosen, more, view.node, groups=screen_rows.are_wanted(context)))
         if context.width and context.height:
             self._view.show(screen(context))
 

@@ -23,14 +23,12 @@ from cli.parameters.agent_options import agent_access, warn_of_agents
 from cli.parameters.jolokia_options import JolokiaSettings, connect
 from cli.parameters.parameter_types import TimeOfDay
 from cli.runs.agents.agent_clients import agent_clients
-from cli.top.column_sets import SETS, wanted
 from cli.top.node_table import why_not
-from cli.top.render_context import RenderContext
-from cli.top.saved_view import remember, remembered, state_path
 from cli.top.screen import screen
+from cli.top.screen_rows import RenderContext
 from cli.top.self_cost import SelfCost
 from cli.top.styled_text import ASCII, FINE, plain
-from cli.top.view_state import ViewState
+from cli.top.view_state import SETS, ViewState, remember, remembered, state_path, wanted
 from collector.agents.agent_discovery import DiscoveryError, dns_addresses, file_addresses
 from collector.agents.node_address import NodeAddress, NodeAddressError, parse_address
 from collector.garbage_collection import gc_rarely

@@ -1,9 +1,8 @@
 """One metric for all nodes side by side: a line per tick with the newest at the bottom, and a column per node."""
 
-from cli.top.column_sets import set_of
-from cli.top.render_context import RenderContext, clock_time
-from cli.top.severity import LEVEL_STYLES, cluster_level, level
+from cli.top.screen_rows import LEVEL_STYLES, RenderContext, clock_time, cluster_level, level
 from cli.top.styled_text import Line, Span, cut, fit, number
+from cli.top.view_state import set_of
 from exporters.live.live_columns import COLUMN_INDEX, COLUMNS
 
 TIME, WIDTH = 9, 9

@@ -14,7 +14,7 @@ from collector.node.catalogue import BEANS
 from collector.node.host.host_source import identity_of
 from collector.node.jolokia.client import Jolokia
 from collector.node.jolokia.mbean_source import MBeanSource
-from collector.node.sampling.node_sampler import NameOverrides, NodeSampler
+from collector.node.node_sampler import NameOverrides, NodeSampler
 from collector.node.selection import DEFAULT_TABLES, Selection
 
 LEARN_TIMEOUT_S = 3.0

@@ -10,9 +10,8 @@ from collector.model.histogram import Buckets
 from collector.model.metric import Series
 from collector.model.sample import Derived, Rate, Sample
 from collector.model.sample_json import MAX_BUCKETS
-from collector.model.snapshot import Event
+from collector.model.snapshot import JOLOKIA_SOURCE, Event
 from collector.node.catalogue import CATALOGUE
-from collector.node.sampling.source_names import JOLOKIA_SOURCE
 from collector.printable import one_line
 
 OPERATION_MODE: Series = ("cassandra_operation_mode",)

@@ -5,6 +5,9 @@ from dataclasses import dataclass, field, replace
 
 from collector.model.metric import Series, Value
 
+# The names, in scrapes and recordings, of the sources that provide a node's read and write counts.
+JOLOKIA_SOURCE = "cassandra"
+NODETOOL_OPERATIONS_SOURCE = "nodetool tablestats"
 TIME_UNITS_PER_S = 1e5
 COST_UNITS_PER_S = 1e4
 """The journal stores times and costs as integers, in units of 10 µs and 0.1 ms, respectively."""

@@ -12,10 +12,9 @@ from random import Random
 from collector.merge.aggregation import Placement
 from collector.model.identity import Identity
 from collector.model.metric import ScrapeInterval, Series, Value, Values
-from collector.model.snapshot import Scrape, Snapshot, Tick, with_rounded_times
+from collector.model.snapshot import JOLOKIA_SOURCE, Scrape, Snapshot, Tick, with_rounded_times
 from collector.node.catalogue import CATALOGUE, HOST
 from collector.node.metrics.compaction import BEANS as COMPACTION_BEANS
-from collector.node.sampling.source_names import JOLOKIA_SOURCE
 from collector.recording.header import Header
 from collector.simulation.simulated_series import KEYSPACE, grouped, simulated_series, table_names
 from collector.simulation.value_rules import DISK, INTERFACE, LoadCurve, Moment, Rule, load_curve

@@ -18,10 +18,10 @@ from collector.model.histogram import COUNTS_WITH_ZERO, upper_bounds_of
 from collector.model.identity import IDENTITY_LABELS
 from collector.model.mbean import MBean
 from collector.model.metric import Kind, Metric, ScrapeInterval, Series
+from collector.model.snapshot import JOLOKIA_SOURCE
 from collector.node.catalogue import BEANS, HOST
 from collector.node.host.cpu import MODES
 from collector.node.metrics.decaying_percentiles import DECAYED
-from collector.node.sampling.source_names import JOLOKIA_SOURCE
 from collector.node.selection import slowest_interval
 from collector.simulation.value_rules import (
     CONSTANTS,

@@ -6,10 +6,9 @@ from functools import cached_property
 from typing import Any
 
 from collector.model.sample import Sample
-from collector.model.snapshot import Event
+from collector.model.snapshot import JOLOKIA_SOURCE, NODETOOL_OPERATIONS_SOURCE, Event
 from collector.node.catalogue import CATALOGUE
 from collector.node.metrics.requests import OPERATIONS
-from collector.node.sampling.source_names import JOLOKIA_SOURCE, NODETOOL_OPERATIONS_SOURCE
 from exporters.rows.columns import (
     DISK,
     INTERFACE,

@@ -15,7 +15,7 @@ import pytest
 from cli.agent.agent_state import LastIdentity
 from cli.agent.run_store import RunStore
 from cli.main import main
-from cli.top.saved_view import remember, remembered
+from cli.top.view_state import remember, remembered
 from collector.merge import merge as merging
 from collector.model.clock import SystemClock
 from exporters.api.web_config import parsed

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from cli.top.severity import level
+from cli.top.screen_rows import level
 from dashboards.expression import metrics_of
 from dashboards.grafana import panel_colours
 from dashboards.grafana.panel_model import Line

@@ -11,7 +11,7 @@ from collector.model.snapshot import SourceError, Tick
 from collector.node.catalogue import BEANS
 from collector.node.jolokia.client import Jolokia
 from collector.node.jolokia.mbean_source import MBeanSource
-from collector.node.sampling.node_sampler import NameOverrides, NodeSampler
+from collector.node.node_sampler import NameOverrides, NodeSampler
 from collector.node.selection import Selection
 from exporters.rows import json_csv
 from exporters.rows.operation_columns import Operations

@@ -14,7 +14,7 @@ from collector.node.jolokia.client import Jolokia
 from collector.node.jolokia.mbean_source import MBeanSource
 from collector.node.jolokia.table_budget import OTHERS
 from collector.node.metrics.tables import REMAINDERS
-from collector.node.sampling.node_sampler import NameOverrides, NodeSampler
+from collector.node.node_sampler import NameOverrides, NodeSampler
 from collector.node.selection import Selection
 from exporters.rows.table_rows import NEEDS, tables
 from tests.real.nodes import FAST_SCHEMA, light, spec_of

@@ -13,7 +13,7 @@ import pytest
 
 from collector.model.identity import Identity
 from collector.model.sample import Sample
-from collector.node.sampling.sample_stream import SampleStream
+from collector.node.node_sampler import SampleStream
 from collector.recording.writer import Limits
 from exporters.recent_ticks import RecentTicks
 from exporters.sinks.parts.points import path, rows, tags, time_ms

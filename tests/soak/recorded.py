@@ -7,7 +7,7 @@ from collector.merge.node_intervals import placement
 from collector.model.identity import Identity
 from collector.model.sample import Sample
 from collector.node.catalogue import CATALOGUE
-from collector.node.sampling.sample_stream import SampleStream
+from collector.node.node_sampler import SampleStream
 from collector.recording.files import journal_files
 from collector.recording.reader import entries, read
 from exporters.sinks.parts.points import EVENTS, events, owner_tags, rows, tags, time_ms

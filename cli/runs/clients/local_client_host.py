@@ -19,7 +19,7 @@ from collector.agents.fetching import FetchRange
 from collector.model.clock import SystemClock, ticks
 from collector.node.catalogue import HOST
 from collector.node.host.busy_processes import METRICS, BusyProcesses
-from collector.node.sampling.node_sampler import NameOverrides, NodeSampler
+from collector.node.node_sampler import NameOverrides, NodeSampler
 from collector.node.selection import Selection
 from collector.recording.writer import Journal, Limits, folder_name
 from collector.runs.run import ClientHost

@@ -9,7 +9,7 @@ from collector.node.host.discovery import default_interfaces, disk_of, interface
 from collector.node.host.disk import parse as parse_disks
 from collector.node.host.kernel_files import Host, read_text
 from collector.node.host.network import parse_dev
-from collector.node.sampling.node_sampler import UNKNOWN
+from collector.node.node_sampler import UNKNOWN
 
 DISK, INTERFACE = "disk", "interface"
 # Prefixes of the names of block devices that are unlikely to hold Cassandra's data.

@@ -10,7 +10,7 @@ from collector.node.catalogue import HOST
 from collector.node.host.cassandra_processes import NodeFacts
 from collector.node.host.host_source import HostSource, HostSubject
 from collector.node.host.kernel_files import Host
-from collector.node.sampling.node_sampler import NameOverrides, NodeSampler
+from collector.node.node_sampler import NameOverrides, NodeSampler
 from collector.node.selection import Selection, Table
 
 SUBJECT = "machine"

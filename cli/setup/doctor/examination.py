@@ -18,7 +18,7 @@ from cli.setup.doctor.finding import Finding, problems_as_warnings
 from cli.setup.doctor.report_format import hidden
 from collector.model.clock import Clock
 from collector.node.host.cassandra_processes import NodeFacts
-from collector.node.sampling.node_sampler import NameOverrides
+from collector.node.node_sampler import NameOverrides
 
 BY_NODETOOL = "using nodetool instead: one report every few seconds, and percentiles that decay over minutes"
 BY_JOLOKIA = "not needed while Jolokia responds"

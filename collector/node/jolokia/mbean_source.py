@@ -13,14 +13,13 @@ from collector.backoff import FIRST_PAUSE_S, MAX_PAUSE_S
 from collector.model.clock import EARLY_S, Clock
 from collector.model.mbean import MAX_NUMBER, Labels, MBean, MBeanRequest, mbean_requests
 from collector.model.metric import ScrapeInterval, Values
-from collector.model.snapshot import Scrape, SourceError
+from collector.model.snapshot import JOLOKIA_SOURCE, Scrape, SourceError
 from collector.node.host.cassandra_processes import NodeFacts, local_nodes, local_pid
 from collector.node.jolokia.client import Jolokia, JolokiaError
 from collector.node.jolokia.table_budget import Ranking, Remainder
 from collector.node.metrics.decaying_percentiles import DECAYED
 from collector.node.metrics.jvm import START_TIME
 from collector.node.metrics.storage import SCHEMA_VERSION, SERVICE, members
-from collector.node.sampling.source_names import JOLOKIA_SOURCE
 from collector.node.selection import Selection, Table
 from collector.printable import one_line
 

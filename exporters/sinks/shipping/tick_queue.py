@@ -9,7 +9,7 @@ from typing import Protocol
 
 from collector.merge.node_intervals import placement
 from collector.model.identity import Identity
-from collector.node.sampling.sample_stream import SampleStream
+from collector.node.node_sampler import SampleStream
 from collector.printable import count_text, local_time
 from collector.recording.frames import Damage
 from collector.recording.header import Header, SeriesLimit, look_back_s

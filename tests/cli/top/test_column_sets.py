@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from cli.main import main
-from cli.top.column_sets import SETS, wanted
+from cli.top.view_state import SETS, wanted
 from collector.model.sample_json import decoded, encoded
 from exporters.api.samples_endpoint import MAX_SELECTOR_CHARS, MAX_SELECTORS
 from exporters.live.frame import ALL

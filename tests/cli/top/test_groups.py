@@ -4,12 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.top.groups import are_shown, are_wanted, group_order
-from cli.top.key_bindings import pressed
-from cli.top.mouse import clicked
-from cli.top.render_context import RenderContext
+from cli.top.key_bindings import clicked, pressed
 from cli.top.screen import screen
-from cli.top.screen_rows import TABLE_HEAD, head_lines
+from cli.top.screen_rows import TABLE_HEAD, RenderContext, are_shown, are_wanted, group_order, head_lines
 from cli.top.styled_text import plain
 from cli.top.view_state import ViewState
 from exporters.live.frame import Frame

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.top.key_bindings import pressed
-from cli.top.render_context import RenderContext
 from cli.top.screen import screen
+from cli.top.screen_rows import RenderContext
 from cli.top.styled_text import plain
 from cli.top.view_state import ViewState
 from exporters.live.frame import Frame

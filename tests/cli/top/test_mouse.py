@@ -1,9 +1,8 @@
 """Mouse input: clicks on headers and nodes, the wheel and the right button."""
 
-from cli.top.mouse import RIGHT, clicked, scrolled
-from cli.top.render_context import RenderContext
+from cli.top.key_bindings import RIGHT, clicked, scrolled
 from cli.top.screen import screen
-from cli.top.screen_rows import head_lines
+from cli.top.screen_rows import RenderContext, head_lines
 from cli.top.styled_text import plain
 from cli.top.view_state import ViewState
 from tests.exporters.live.generated_frames import frames

@@ -10,9 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.top.column_sets import SETS
-from cli.top.saved_view import remember, remembered, state_path
-from cli.top.view_state import ViewState
+from cli.top.view_state import SETS, ViewState, remember, remembered, state_path
 from exporters.live.live_columns import COLUMN_INDEX
 
 VIEWS = (

@@ -8,12 +8,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cli.top import batch
-from cli.top.column_sets import SETS, columns
-from cli.top.render_context import RenderContext
 from cli.top.screen import screen
-from cli.top.sparkline import chart
-from cli.top.styled_text import ASCII, FINE, Marks, clean, number, plain
-from cli.top.view_state import ViewState
+from cli.top.screen_rows import RenderContext
+from cli.top.styled_text import ASCII, FINE, Marks, chart, clean, number, plain
+from cli.top.view_state import SETS, ViewState, columns
 from collector.live.cluster_interval import ClusterEvent, State
 from exporters.live.frame import ALL, Frame, NodeFrame
 from exporters.live.live_columns import COLUMN_INDEX

@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from cli.top.column_sets import SETS
-from cli.top.severity import OF_NODES, SIGNALS, cluster_level, level, order
-from cli.top.view_state import ViewState
+from cli.top.screen_rows import OF_NODES, SIGNALS, cluster_level, level, order
+from cli.top.view_state import SETS, ViewState
 from collector.live.cluster_interval import State
 from dashboards.rules.all_alerts import alert_list
 from dashboards.signals.all_signals import SIGNALS as ALL_SIGNALS

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.top.sparkline import BLOCKS, spark
+from cli.top.styled_text import BLOCKS, spark
 
 
 @given(st.lists(st.floats() | st.just(float("nan"))), st.integers(-1, 30))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cli.top.render_context import RenderContext
+from cli.top.screen_rows import RenderContext
 from cli.top.styled_text import plain
 from cli.top.tables_page import header
 from cli.top.view_state import ViewState

@@ -7,10 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collector.model.metric import Kind, Series, Value
-from collector.model.snapshot import Scrape, Snapshot, Tick
+from collector.model.snapshot import JOLOKIA_SOURCE, Scrape, Snapshot, Tick
 from collector.node.catalogue import CATALOGUE
-from collector.node.sampling.sample_stream import SampleStream
-from collector.node.sampling.source_names import JOLOKIA_SOURCE
+from collector.node.node_sampler import SampleStream
 from collector.simulation.simulated_cluster import CALM, Disturbances, SimulatedNode, simulated_cluster
 from collector.simulation.value_rules import load_curve
 from tests.examples import examples

@@ -6,11 +6,10 @@ from collector.live.sanitise import sanitised
 from collector.model.histogram import Buckets, upper_bounds_of
 from collector.model.metric import Series
 from collector.model.sample import Derived, Rate, Sample
-from collector.model.snapshot import Tick
+from collector.model.snapshot import JOLOKIA_SOURCE, Tick
 from collector.node.catalogue import CATALOGUE
 from collector.node.metrics.requests import OPERATIONS
-from collector.node.sampling.sample_stream import SampleStream
-from collector.node.sampling.source_names import JOLOKIA_SOURCE
+from collector.node.node_sampler import SampleStream
 from collector.simulation.simulated_cluster import simulated_cluster
 from tests.exporters.samples import TIME_S
 

@@ -11,8 +11,7 @@ import pytest
 from collector.model.snapshot import Scrape, SourceError, Tick
 from collector.node.host.cassandra_processes import NodeFacts
 from collector.node.metrics.storage import members
-from collector.node.sampling.node_sampler import NameOverrides, NodeSampler
-from collector.node.sampling.source_reader import Source
+from collector.node.node_sampler import NameOverrides, NodeSampler, Source
 from collector.node.selection import Selection
 from tests.collector.fakes import FakeClock
 

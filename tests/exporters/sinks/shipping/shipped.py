@@ -10,7 +10,7 @@ from collector.model.identity import Identity
 from collector.model.metric import Metric, Value
 from collector.model.sample import Sample
 from collector.model.snapshot import Scrape, Snapshot, Tick, with_rounded_times
-from collector.node.sampling.sample_stream import SampleStream
+from collector.node.node_sampler import SampleStream
 from collector.recording.header import Header
 from collector.recording.writer import Journal, Limits, Position, files_of
 from exporters.recent_ticks import RecentTicks

@@ -1,7 +1,8 @@
 """The node sampler: discovers a node and its machine, and reads all their sources on every tick."""
 
 import socket
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,22 +10,129 @@ from typing import Protocol
 
 from collector.backoff import Backoff
 from collector.model.clock import Clock
-from collector.model.sample import Sample
-from collector.model.snapshot import Snapshot, SourceError, Tick
+from collector.model.metric import Metric, Series
+from collector.model.rates import Readings, rates, update_readings
+from collector.model.sample import Derived, Sample
+from collector.model.snapshot import Scrape, Snapshot, SourceError, Tick, with_rounded_times
 from collector.node.catalogue import CATALOGUE, HOST
 from collector.node.host.cassandra_processes import DEFAULT_DATA, NodeFacts
 from collector.node.host.discovery import disks_of, has_separate_network, interface_of, is_this_machine
 from collector.node.host.host_source import HostSource
 from collector.node.host.kernel_files import Host
-from collector.node.sampling.sample_stream import SampleStream
-from collector.node.sampling.source_reader import Source, SourceReader
 from collector.node.selection import Selection, Table
 
+# On each tick, reading all sources may take SHARE_OF_INTERVAL of the interval, but at most MAX_TIMEOUT_S.
+SHARE_OF_INTERVAL = 0.8
+MAX_TIMEOUT_S = 10.0
 LEARN_TIMEOUT_S = 5.0
 # Peers are read between ticks; a slow response must not delay the next tick for long.
 PEERS_TIMEOUT_S = 1.0
 UNKNOWN = "-"
 """Stands for a disk or interface that was not found. It matches no device, whereas an empty tuple would match all."""
+
+
+class LastKnown:
+    """Keeps the last values of the named sources and adds them, with their age, to each sample."""
+
+    def __init__(self, sources: Sequence[str]) -> None:
+        self._sources = sources
+        self._values: dict[str, dict[Series, Derived]] = {}
+        self._read_s: dict[str, float] = {}
+
+    def add(self, snapshot: Snapshot, sample: Sample) -> Sample:
+        """Return the sample with last known values added.
+
+        A new response replaces all earlier values of its source; a failure without values removes them.
+        """
+        now_s = max((scrape.at_s for scrape in snapshot.scrapes), default=0.0)
+        for scrape in snapshot.scrapes:
+            if scrape.source not in self._sources:
+                continue
+            if scrape.problem and not scrape.values:
+                self._values.pop(scrape.source, None)
+            elif scrape.values:
+                self._values[scrape.source] = {s: sample.values[s] for s in scrape.values if s in sample.values}
+                self._read_s[scrape.source] = scrape.at_s
+        stale = {s: v for values in self._values.values() for s, v in values.items() if s not in sample.values}
+        # The first source provides the reads and writes, so its age is shown as the row's age.
+        first = next((source for source in self._sources if source in self._read_s), None)
+        return replace(sample, last_known=stale, age_s=now_s - self._read_s[first] if first else None)
+
+
+class Source(Protocol):
+    """A part of the node or the machine that is read once per tick."""
+
+    @property
+    def name(self) -> str:
+        """The name under which its scrapes, errors and costs are reported."""
+
+    def read(self, timeout_s: float) -> Scrape:
+        """Read all metrics that are due. Raises SourceError on failure or after `timeout_s`."""
+
+
+class SourceReader:
+    """Reads the sources of one node in the given order; sources that cannot hang should come first."""
+
+    def __init__(self, sources: Sequence[Source], clock: Clock, interval_s: float) -> None:
+        self._sources = sources
+        self._clock = clock
+        self._timeout_s = min(SHARE_OF_INTERVAL * interval_s, MAX_TIMEOUT_S)
+
+    def snapshots(self, node: Callable[[], str], ticks: Iterable[Tick]) -> Iterator[Snapshot]:
+        """Yield a snapshot for each tick; `node` returns the node's current name."""
+        for tick in ticks:
+            deadline_s = self._clock.monotonic_s() + self._timeout_s
+            scrapes = tuple(self._read(source, deadline_s) for source in self._sources)
+            yield with_rounded_times(Snapshot(node(), tick, scrapes))
+
+    def _read(self, source: Source, deadline_s: float) -> Scrape:
+        began_s, cpu_s = self._clock.monotonic_s(), time.thread_time()
+        try:
+            scrape = source.read(max(0.0, deadline_s - began_s))
+        except SourceError as error:
+            scrape = Scrape(source.name, self._clock.monotonic_s(), problem=str(error))
+        return replace(scrape, wall_s=self._clock.monotonic_s() - began_s, cpu_s=time.thread_time() - cpu_s)
+
+
+class SampleStream:
+    """Derives one node's samples, each from a snapshot and the previous readings."""
+
+    def __init__(self, catalogue: Mapping[str, Metric], node_sources: Sequence[str], *, paced: bool, met: bool) -> None:
+        """Create a stream for one node.
+
+        catalogue     the metrics to derive.
+        node_sources  the names of the sources that read Cassandra rather than the machine.
+        paced         whether these sources answer at their own pace, not on every tick.
+        met           whether the node has answered before. Until it has, samples carry no `no_answer` events, which
+                      would repeat in every row on a machine without Cassandra.
+        """
+        self._catalogue = catalogue
+        self._node_sources = node_sources
+        self._last_known = LastKnown(node_sources) if paced else None
+        self._met = met
+        self._readings: Readings = {}
+        self._started = False
+
+    def add(self, snapshot: Snapshot) -> Sample | None:
+        """Return the sample for the interval that ends with `snapshot`, or None for the first snapshot."""
+        self._met = self._met or any(
+            scrape.source in self._node_sources and scrape.values for scrape in snapshot.scrapes
+        )
+        sample = rates(self._catalogue, self._readings, snapshot)
+        update_readings(self._readings, snapshot)
+        if self._last_known is not None:
+            sample = self._last_known.add(snapshot, sample)
+        if not self._met:
+            sample = replace(sample, events=tuple(event for event in sample.events if event.kind != "no_answer"))
+        started, self._started = self._started, True
+        return sample if started else None
+
+    def samples(self, snapshots: Iterable[Snapshot]) -> Iterator[Sample]:
+        """Yield a sample for every snapshot after the first."""
+        for snapshot in snapshots:
+            sample = self.add(snapshot)
+            if sample is not None:
+                yield sample
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,0 @@
-"""Samples one node: reads its sources on every tick, forms snapshots, and derives samples from them."""
