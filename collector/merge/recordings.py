@@ -14,7 +14,7 @@ from collector.merge.sessions import Session
 class Recording:
     """One node's sessions in chronological order, without overlaps.
 
-    folders  the directories of all of its sessions, including those that overlap.
+    folders  the real paths of the directories of all of its sessions, including those that overlap.
     """
 
     node: str
@@ -37,7 +37,7 @@ def recordings(sessions: Sequence[Session]) -> tuple[list[Recording], list[str]]
     named: dict[str, Recording] = {}
     for group in groups.members:
         name = names.name_of(group)
-        folders = frozenset(session.folder for session in group)
+        folders = frozenset(session.folder.resolve() for session in group)
         named[name] = Recording(name, tuple(_without_overlaps(group, notes)), folders)
     return [named[name] for name in sorted(named)], notes
 
