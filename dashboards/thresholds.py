@@ -25,7 +25,7 @@ class Threshold:
     for_s       the time for which the condition must hold. A rate over five minutes stays above zero for five minutes
                 after a single event, so alerts on rates use a longer time.
     below       whether low values are bad.
-    traffic     the row of `dashboards.rules.traffic` that an error rate is compared with; "" for none.
+    traffic     the row of `dashboards.rules.alert` that an error rate is compared with; "" for none.
     min_ratios  the minimum ratios of errors to traffic that a warning and a critical alert also require.
     """
 

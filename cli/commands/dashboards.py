@@ -91,7 +91,7 @@ def push(url: str, store: str, token_file: Path, ca: Path | None) -> None:
     from cli.parameters.jolokia_options import warn_if_plain
     from collector.http.access import AccessError
     from dashboards.grafana import dashboard_files
-    from dashboards.grafana.dashboard_upload import Grafana, GrafanaError
+    from dashboards.grafana.dashboard_files import Grafana, GrafanaError
 
     dashboards = [text for _, text in dashboard_files.packaged_dashboards(store)]
     try:

@@ -10,8 +10,7 @@ from grafana_foundation_sdk.models import dashboard as model
 
 from dashboards.grafana.definitions.all_dashboards import DASHBOARDS
 from dashboards.grafana.influxdb_queries import InfluxDB
-from dashboards.grafana.layout import arrange
-from dashboards.grafana.panel_model import Dashboard
+from dashboards.grafana.panel_model import Dashboard, arrange
 from dashboards.grafana.panel_query import Store
 from dashboards.grafana.panels import build_panel
 from dashboards.grafana.prometheus_queries import Prometheus

@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 from collector.node.catalogue import CATALOGUE
 from collector.node.selection import slowest_interval
 from dashboards.expression import Difference, Expression, Ratio, metrics_of
-from dashboards.grafana import descriptions
-from dashboards.grafana.panel_colours import BLUE, PURPLE, VERMILLION
+from dashboards.grafana import panel_model
 from dashboards.grafana.panel_model import (
+    BLUE,
+    PURPLE,
+    VERMILLION,
     Dashboard,
     Heatmap,
     Line,
@@ -89,7 +91,7 @@ class InfluxDB:
             rows = tuple(Row(row.title, panels) for row in dashboard.rows if (panels := _supported_panels(row)))
             if rows:
                 note = TextPanel(title="Limits of InfluxDB", text=LIMITS, width=24, height=3)
-                is_exact = not any(descriptions.has_quantile(panel) for row in rows for panel in row.panels)
+                is_exact = not any(panel_model.has_quantile(panel) for row in rows for panel in row.panels)
                 is_complete = rows == dashboard.rows and is_exact
                 about = () if is_complete else (Row("About this dashboard", (note,)),)
                 supported.append(replace(dashboard, rows=(*rows, *about)))
@@ -111,13 +113,13 @@ class InfluxDB:
 
     def panel_title(self, panel: Panel) -> str:
         """Return the panel's title; "(max)" marks a panel that shows the maximum of several percentiles."""
-        return f"{panel.name} (max)" if descriptions.has_quantile(panel) else panel.name
+        return f"{panel.name} (max)" if panel_model.has_quantile(panel) else panel.name
 
     def panel_description(self, panel: Panel) -> str:
-        text = descriptions.description(panel)
+        text = panel_model.description(panel)
         if isinstance(panel, WorstTable):
             text = f"The worst value of each series in the time range, sorted from worst to best.\n\n{text}"
-        return f"{text}\n\n{MAX_OF_PERCENTILES}" if descriptions.has_quantile(panel) else text
+        return f"{text}\n\n{MAX_OF_PERCENTILES}" if panel_model.has_quantile(panel) else text
 
     def variables(self, dashboard: Dashboard) -> list[Variable]:
         titles = [("cluster", "Cluster"), ("dc", "Data centre"), ("rack", "Rack"), ("node", "Node")]

@@ -1,10 +1,27 @@
-"""Dashboards as plain data: panels name their signals and depend on neither a store nor Grafana's SDK."""
+"""Dashboards as plain data: panels, their layout and descriptions; they depend on neither a store nor Grafana's SDK."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
 
+from dashboards.expression import Difference, Expression, Quantile, Ratio
 from dashboards.signals.all_signals import SIGNALS
 from dashboards.signals.signal import Signal
+from exporters.charts.plot_colours import THEMES
+
+_COLOURS = THEMES["light"].colours
+BLUE, ORANGE, GREEN = _COLOURS["blue"], _COLOURS["orange"], _COLOURS["green"]
+VERMILLION, PURPLE, SKY, YELLOW = (
+    _COLOURS["vermillion"],
+    _COLOURS["purple"],
+    _COLOURS["sky"],
+    _COLOURS["yellow"],
+)
+PALETTE = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILLION, YELLOW)
+GOOD, WARNING, CRITICAL = GREEN, ORANGE, VERMILLION
+COLUMNS = 24
+DEFAULT_ABSENCE = "Absent if the agent is down, cannot reach the node or does not provide this metric."
 
 
 class Split(Enum):
@@ -119,3 +136,67 @@ class Dashboard:
 def lines(*signals: str | tuple[str, str]) -> tuple[Line, ...]:
     """Return a line for each signal, given as its name or as a pair of its name and the beginning of its legend."""
     return tuple(Line(entry) if isinstance(entry, str) else Line(*entry) for entry in signals)
+
+
+class GridPosition(NamedTuple):
+    """A panel's top-left corner and size, in grid units."""
+
+    x: int
+    y: int
+    width: int
+    height: int
+
+
+def arrange(panels: Sequence[Panel], y: int) -> Iterator[tuple[Panel, GridPosition]]:
+    """Yield panels with their positions; the first one is at the vertical position `y`.
+
+    Raises ValueError for a panel that is wider than the dashboard.
+    """
+    x = row_height = 0
+    for panel in panels:
+        if panel.width > COLUMNS:
+            raise ValueError(f"{panel.name}: {panel.width} columns exceed the dashboard's {COLUMNS}")
+        if x + panel.width > COLUMNS:
+            x, y, row_height = 0, y + row_height, 0
+        yield panel, GridPosition(x, y, panel.width, panel.height)
+        x, row_height = x + panel.width, max(row_height, panel.height)
+
+
+def description(panel: Panel) -> str:
+    """Return the meaning of a panel's signals, and the reasons why they may be absent."""
+    paragraphs = [panel.text] if panel.text else []
+    lines = {line.signal.help: line for line in panel.lines}
+    for text, line in lines.items():
+        paragraphs.append(f"{line.signal.title}: {text}" if len(lines) > 1 else text)
+    return "\n\n".join([*paragraphs, *absences(panel)])
+
+
+def absences(panel: Panel) -> list[str]:
+    """Return the distinct reasons why a panel may be empty."""
+    if not panel.lines:
+        return []
+    return list(dict.fromkeys(line.signal.absent or DEFAULT_ABSENCE for line in panel.lines))
+
+
+def no_value(panel: Panel) -> str:
+    """Return the text that an empty panel displays."""
+    return " ".join(absences(panel))
+
+
+def has_quantile(panel: Panel) -> bool:
+    """Return whether a panel shows percentiles."""
+    return any(isinstance(line.signal.expression, Quantile) for line in panel.lines)
+
+
+def may_be_undefined(line: Line) -> bool:
+    """Return whether a signal may be undefined (NaN in PromQL).
+
+    For example, it may be 0 / 0 or a percentile of no requests.
+    """
+    return _may_be_undefined(line.signal.expression)
+
+
+def _may_be_undefined(expression: Expression) -> bool:
+    if isinstance(expression, Difference):
+        return _may_be_undefined(expression.left) or _may_be_undefined(expression.right)
+    return isinstance(expression, Quantile | Ratio)

@@ -10,11 +10,16 @@ from grafana_foundation_sdk.models import dashboard as model
 from grafana_foundation_sdk.models.heatmap import HeatmapColorMode, HeatmapColorScale
 from grafana_foundation_sdk.models.text import TextMode
 
-from dashboards.grafana import descriptions, panel_colours
-from dashboards.grafana.layout import GridPosition
+from dashboards.expression import Gauge
+from dashboards.grafana import panel_model
 from dashboards.grafana.panel_model import (
+    CRITICAL,
+    GOOD,
+    WARNING,
     Dashboard,
+    GridPosition,
     Heatmap,
+    Line,
     Panel,
     Spread,
     Stat,
@@ -24,11 +29,12 @@ from dashboards.grafana.panel_model import (
     WorstTable,
 )
 from dashboards.grafana.panel_query import NO_STATE, Query, Store, ref_id
-from dashboards.grafana.threshold_steps import line_steps, value_steps
 from dashboards.grafana.variables import data_source, uid
 from dashboards.promql import NODE_LABELS
 from dashboards.signals.signal import Unit
+from dashboards.thresholds import THRESHOLDS
 
+MIN_VALUE = 1e-9
 NEUTRAL = "transparent"
 # Every y axis extends at least to the value listed for its unit. Grafana's default for a series of zeros is 100, which
 # is 10,000% for a ratio.
@@ -40,6 +46,40 @@ SOFT_MAX = {
     Unit.RATIO: 0.01,
     Unit.COUNT: 1.0,
 }
+
+
+def value_steps(line: Line) -> list[tuple[float | None, str]]:
+    """Return the steps that colour values: pairs of lower bound and colour, ascending. The first bound is None."""
+    threshold = THRESHOLDS.get(line.signal_name)
+    if threshold is None:
+        return [(None, GOOD)]
+    warning, critical = threshold.warning, threshold.critical
+    if threshold.below:
+        steps: list[tuple[float | None, str]] = [(None, WARNING if critical is None else CRITICAL)]
+        steps += [] if critical is None else [(critical, GOOD if warning is None else WARNING)]
+        return steps + ([] if warning is None else [(warning, GOOD)])
+    steps = [(None, GOOD)]
+    steps += [] if warning is None else [(_first_beyond(line, warning), WARNING)]
+    return steps + ([] if critical is None else [(_first_beyond(line, critical), CRITICAL)])
+
+
+def line_steps(line: Line) -> list[tuple[float | None, str]]:
+    """Return the steps that draw threshold lines, each in the colour of the alert that fires beyond it."""
+    threshold = THRESHOLDS.get(line.signal_name)
+    if threshold is None or not threshold.below:
+        return value_steps(line)
+    steps: list[tuple[float | None, str]] = [(None, GOOD)]
+    steps += [] if threshold.critical is None else [(threshold.critical, CRITICAL)]
+    return steps + ([] if threshold.warning is None else [(threshold.warning, WARNING)])
+
+
+def _first_beyond(line: Line, bound: float) -> float:
+    """Return the lower bound of the step beyond `bound`: `bound + 1` for an item count, else `bound` itself.
+
+    The result is at least MIN_VALUE, so that a value of 0 is not beyond a bound of 0.
+    """
+    counts_items = isinstance(line.signal.expression, Gauge) and line.signal.unit is Unit.COUNT
+    return bound + 1 if counts_items else max(bound, MIN_VALUE)
 
 
 def build_panel(store: Store, dashboard: Dashboard, panel: Panel, number: int, position: GridPosition) -> Any:
@@ -57,7 +97,7 @@ def _text_panel(panel: Panel) -> Any:
 def _query_panel(store: Store, dashboard: Dashboard, panel: Panel) -> Any:
     queries = store.queries(panel, dashboard.tables)
     builder = _visualisation(store, panel, queries)
-    builder = builder.datasource(data_source(store)).no_value(descriptions.no_value(panel))
+    builder = builder.datasource(data_source(store)).no_value(panel_model.no_value(panel))
     if not isinstance(panel, Heatmap):
         builder = builder.unit(panel.lines[0].signal.unit.value)
     if step := store.min_interval(panel):
@@ -131,7 +171,7 @@ def _colour(panel: Panel, number: int) -> Any:
     """Return the colour of a query's lines: a fixed colour for a single line, or shades if there may be several."""
     value = {
         "mode": "fixed" if isinstance(panel, Spread) else "shades",
-        "fixedColor": panel_colours.PALETTE[number % len(panel_colours.PALETTE)],
+        "fixedColor": panel_model.PALETTE[number % len(panel_model.PALETTE)],
     }
     return model.DynamicConfigValue(id_val="color", value=value)
 
@@ -167,10 +207,10 @@ def _heatmap(panel: Panel) -> Any:
 
 def _state_timeline(panel: Panel) -> Any:
     mapping = {
-        "0": model.ValueMappingResult(text="no", color=panel_colours.CRITICAL, index=0),
-        "1": model.ValueMappingResult(text="yes", color=panel_colours.GOOD, index=1),
+        "0": model.ValueMappingResult(text="no", color=panel_model.CRITICAL, index=0),
+        "1": model.ValueMappingResult(text="yes", color=panel_model.GOOD, index=1),
         # Without any value, Grafana would show "Data does not have a time field" instead of the panel's own text.
-        str(NO_STATE): model.ValueMappingResult(text=descriptions.no_value(panel), color=NEUTRAL, index=2),
+        str(NO_STATE): model.ValueMappingResult(text=panel_model.no_value(panel), color=NEUTRAL, index=2),
     }
     builder = statetimeline.Panel().show_value(kinds.VisibilityMode.AUTO).merge_values(True).row_height(0.8)
     builder = builder.mappings([model.ValueMap(options=mapping)])

@@ -7,9 +7,13 @@ from collector.model.metric import ScrapeInterval
 from collector.node.catalogue import CATALOGUE
 from collector.node.selection import slowest_interval
 from dashboards.expression import Difference, Expression, Quantile, Rate, Ratio
-from dashboards.grafana import descriptions
-from dashboards.grafana.panel_colours import BLUE, GREEN, ORANGE, PURPLE, VERMILLION
+from dashboards.grafana import panel_model
 from dashboards.grafana.panel_model import (
+    BLUE,
+    GREEN,
+    ORANGE,
+    PURPLE,
+    VERMILLION,
     Dashboard,
     Heatmap,
     Line,
@@ -72,7 +76,7 @@ class Prometheus:
         return panel.name
 
     def panel_description(self, panel: Panel) -> str:
-        text = descriptions.description(panel)
+        text = panel_model.description(panel)
         worst = f"the $topn series with the {'lowest' if panel.lines[0].signal.low_is_worse else 'highest'} values"
         if isinstance(panel, WorstTable):
             return f"The worst value of each series in the time range, limited to {worst}.\n\n{text}"
@@ -192,7 +196,7 @@ def _promql(line: Line, scope: Scope) -> str:
     if line.signal.bounded:
         text = f"clamp({text}, 0, 1)"
     # In PromQL, 0 / 0 is NaN, which the comparison removes.
-    return f"({text}) >= 0" if descriptions.may_be_undefined(line) else text
+    return f"({text}) >= 0" if panel_model.may_be_undefined(line) else text
 
 
 def _worst(line: Line, text: str, min_step: str, at: str = "") -> str:

@@ -4,14 +4,31 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dashboards.expression import Expression, LabelFilter, Quantile, Rate, Ratio
+from dashboards.expression import Expression, LabelFilter, Quantile, Rate, Ratio, where
 from dashboards.promql import NODE_LABELS, Scope, render, selector
-from dashboards.rules.traffic import TRAFFIC
 from dashboards.signals.all_signals import SIGNALS
 from dashboards.thresholds import MIN_EVENTS_PER_S, THRESHOLDS
 
+# The rates of a node's requests, writes and tasks, with which alerts compare the rates of errors.
+TRAFFIC = {
+    "requests": Rate("cassandra_client_requests_total"),
+    "writes": Rate("cassandra_client_requests_total", where(operation="Write")),
+    # Reads and writes of a node's local data, on behalf of any coordinator.
+    "tasks": Rate(
+        "cassandra_pool_completed_total",
+        where(path="request", pool=("ReadStage", "MutationStage", "CounterMutationStage")),
+    ),
+}
 JOB = "casstat"
 """The default name of the agents' scrape job."""
+WINDOW = "5m"
+"""The range for rates: five scrapes if Prometheus scrapes once a minute."""
+WARNING, CRITICAL = "warning", "critical"
+SEVERITIES = (WARNING, CRITICAL)
+CLUSTER = ("cluster",)
+TABLE = ("cluster", "keyspace", "table")
+WHERE = "{{ $labels.node }} ({{ $labels.cluster }}, {{ $labels.dc }}, {{ $labels.rack }})"
+"""The template that names a node in a description."""
 
 
 def job_matcher(job: str) -> str:
@@ -20,15 +37,6 @@ def job_matcher(job: str) -> str:
 
 
 MATCH = job_matcher(JOB)
-WINDOW = "5m"
-"""The range for rates: five scrapes if Prometheus scrapes once a minute."""
-WARNING, CRITICAL = "warning", "critical"
-SEVERITIES = (WARNING, CRITICAL)
-
-CLUSTER = ("cluster",)
-TABLE = ("cluster", "keyspace", "table")
-WHERE = "{{ $labels.node }} ({{ $labels.cluster }}, {{ $labels.dc }}, {{ $labels.rack }})"
-"""The template that names a node in a description."""
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,7 @@ from collector.node.catalogue import CATALOGUE
 from collector.node.selection import slowest_interval
 from dashboards.grafana import dashboard_files
 from dashboards.grafana.definitions.all_dashboards import DASHBOARDS
-from dashboards.grafana.panel_colours import CRITICAL, GOOD, WARNING
-from dashboards.grafana.panel_model import Line
+from dashboards.grafana.panel_model import CRITICAL, GOOD, WARNING, Line
 from dashboards.grafana.prometheus_queries import CLIENT_SIGNALS
 from dashboards.promql import NODE_LABELS
 from dashboards.signals.all_signals import SIGNALS

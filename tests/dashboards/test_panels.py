@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 
 from cli.commands.dashboards import command
 from collector.model.metric import Aggregation
-from dashboards.grafana import descriptions
+from dashboards.grafana import panel_model
 from dashboards.grafana.influxdb_queries import PROMETHEUS_ONLY, InfluxDB
-from dashboards.grafana.layout import COLUMNS, arrange
-from dashboards.grafana.panel_colours import CRITICAL, GOOD, WARNING
 from dashboards.grafana.panel_model import (
+    COLUMNS,
+    CRITICAL,
+    GOOD,
+    WARNING,
     Dashboard,
     Heatmap,
     Line,
@@ -23,11 +25,12 @@ from dashboards.grafana.panel_model import (
     TextPanel,
     TimeSeries,
     WorstTable,
+    arrange,
     lines,
 )
 from dashboards.grafana.panel_query import Store
+from dashboards.grafana.panels import line_steps, value_steps
 from dashboards.grafana.prometheus_queries import Prometheus
-from dashboards.grafana.threshold_steps import line_steps, value_steps
 from dashboards.signals.all_signals import SIGNALS
 from dashboards.signals.signal import Unit
 from dashboards.thresholds import THRESHOLDS, Threshold
@@ -205,7 +208,7 @@ def test_influxdb_dashboards_omit_unsupported_panels_and_explain_why() -> None:
 
 def test_each_reason_for_absence_occurs_once() -> None:
     panel = TimeSeries(lines("read_p50", "read_p99", "heap_used"))
-    assert descriptions.absences(panel) == ["Absent while there are no requests.", descriptions.DEFAULT_ABSENCE]
+    assert panel_model.absences(panel) == ["Absent while there are no requests.", panel_model.DEFAULT_ABSENCE]
 
 
 def test_client_metrics_are_documented() -> None:

@@ -11,14 +11,13 @@ import yaml
 
 from cli.top.screen_rows import level
 from dashboards.expression import metrics_of
-from dashboards.grafana import panel_colours
+from dashboards.grafana import panel_model
 from dashboards.grafana.panel_model import Line
-from dashboards.grafana.threshold_steps import line_steps
+from dashboards.grafana.panels import line_steps
 from dashboards.rules.__main__ import COMMITTED
 from dashboards.rules.alert import CRITICAL, JOB, SEVERITIES, WARNING, Alert, format_number, signal_alerts
-from dashboards.rules.all_alerts import ALERTS, alert_list
-from dashboards.rules.burn_rate import WINDOWS, nearest_le, recording_rules
-from dashboards.rules.rule_files import rule_files
+from dashboards.rules.recording_rules import WINDOWS, burn_rate_rules, nearest_le
+from dashboards.rules.rule_files import ALERTS, alert_list, rule_files
 from dashboards.signals.all_signals import SIGNALS
 from dashboards.signals.signal import Unit
 from dashboards.thresholds import OBJECTIVES, THRESHOLDS, Severity, Threshold
@@ -58,7 +57,7 @@ def series_labels() -> Mapping[str, set[str]]:
     labels_of: dict[str, set[str]] = {"up": {"job", "instance"}}
     for name, labels in parsed(complete_page(openmetrics=False)).values:
         labels_of.setdefault(name, {"job"}).update(dict(labels))
-    for record in recording_rules():
+    for record in burn_rate_rules():
         labels_of.setdefault(record.name, set()).update(("cluster", "dc", "operation", "le"))
     # The page lacks this metric, which is served only once a series has been left out.
     labels_of["casstat_series_refused"] = labels_of["casstat_series"] | {"metric"}
@@ -146,7 +145,7 @@ def test_alerts_and_threshold_lines_change_with_the_threshold(
     drawn = {colour: value for value, colour in line_steps(Line(signal)) if value is not None}
     # A step starts at its value, so for a gauge that counts items, "more than 4" becomes a step at 5.
     step = 1 if SIGNALS[signal].unit is Unit.COUNT else 0
-    expected = {panel_colours.WARNING: threshold.warning, panel_colours.CRITICAL: threshold.critical}
+    expected = {panel_model.WARNING: threshold.warning, panel_model.CRITICAL: threshold.critical}
     assert drawn == {colour: bound + step for colour, bound in expected.items() if bound is not None}
 
 
@@ -246,7 +245,7 @@ def test_each_severity_has_a_long_and_a_short_window() -> None:
 
 
 def test_the_names_of_recording_rules_follow_the_convention() -> None:
-    names = [record.name for record in recording_rules()]
+    names = [record.name for record in burn_rate_rules()]
     assert names
     assert [name for name in names if not re.fullmatch(r"[a-z_]+:[a-z_]+:[a-z_]+\d+[mhd]", name)] == []
 

@@ -11,7 +11,7 @@ import yaml
 
 from cli.main import main
 from dashboards.grafana import dashboard_files
-from dashboards.grafana import dashboard_upload as grafana_upload
+from dashboards.grafana import dashboard_files as grafana_upload
 from tests.faults.certificates import Authority
 from tests.faults.fake_grafana import FakeGrafana
 from tests.faults.fake_store import Answer, FakeStore, black_hole, byte_by_byte, endless, hang_up, not_http, status

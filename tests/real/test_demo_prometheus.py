@@ -15,8 +15,8 @@ import pytest
 
 from cli.setup.demo.demo_cluster import LocalCluster
 from cli.setup.demo.demo_prometheus import write_configuration
-from dashboards.rules.all_alerts import ALERTS, alert_list
-from dashboards.rules.burn_rate import BUCKETS
+from dashboards.rules.recording_rules import BUCKETS
+from dashboards.rules.rule_files import ALERTS, alert_list
 from tests.real.stores import fetched
 from tests.waiting import eventually
 

@@ -12,7 +12,7 @@ from cli.parameters import jolokia_options
 from cli.parameters.jolokia_options import JolokiaSettings, connect
 from cli.runs.agents.agent_clients import agent_clients
 from cli.top.top_program import TopSettings, plan_of
-from dashboards.grafana.dashboard_upload import Grafana
+from dashboards.grafana.dashboard_files import Grafana
 
 ELSEWHERE = ("10.0.0.7", "db7.example", "[2001:db8::1]", "127.0.0.1.example")
 HERE = ("127.0.0.1", "127.0.62.7", "localhost", "[::1]", "[::ffff:127.0.0.1]")

@@ -7,7 +7,7 @@ import pytest
 from cli.top.screen_rows import OF_NODES, SIGNALS, cluster_level, level, order
 from cli.top.view_state import SETS, ViewState
 from collector.live.cluster_interval import State
-from dashboards.rules.all_alerts import alert_list
+from dashboards.rules.rule_files import alert_list
 from dashboards.signals.all_signals import SIGNALS as ALL_SIGNALS
 from dashboards.signals.signal import Unit
 from dashboards.thresholds import THRESHOLDS, Severity
