@@ -21,7 +21,7 @@ from cli.commands.agent import command as agent_command
 from cli.commands.line import command as line_command
 from cli.main import main
 from cli.runs.run_list import HEADERS as RUN_HEADERS
-from cli.simulate.figure_rows import header as simulate_header
+from cli.simulate.interval_figures import header as simulate_header
 from collector.node.catalogue import CATALOGUE
 from collector.recording.header import FULL_EVERY
 from collector.runs.run_schema import run_schema

@@ -57,8 +57,7 @@ def command(jolokia: JolokiaSettings, output: str, **options: Any) -> None:
     from cli.line.node_selection import nodes_here
     from cli.setup.doctor.examination import examine
     from cli.setup.doctor.examined_node import ExaminedNode
-    from cli.setup.doctor.finding import has_problem
-    from cli.setup.doctor.report_format import is_coloured, json_lines, text_lines
+    from cli.setup.doctor.finding import has_problem, is_coloured, json_lines, text_lines
     from collector.model.clock import SystemClock
 
     options = {name: value for name, value in options.items() if value is not None}
@@ -86,7 +85,7 @@ def command(jolokia: JolokiaSettings, output: str, **options: Any) -> None:
 
 def _advice(context: click.Context) -> Any:
     """Return the builder of suggested commands, with the options from the command line and the environment."""
-    from cli.setup.doctor.command_hints import Advice, called
+    from cli.setup.doctor.examined_node import Advice, called
 
     flags = {}
     for option in context.command.params:

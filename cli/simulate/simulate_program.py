@@ -17,11 +17,10 @@ from cli.agent.signals import AgentClock, Signals, StoppedError, listening
 from cli.agent.sink_threads import check as check_sinks
 from cli.errors import CasstatError, echo, note
 from cli.parameters.jolokia_options import warn_of_sink
-from cli.simulate import figure_rows
+from cli.simulate import interval_figures
 from cli.simulate.compute_gate import ComputeGate
 from cli.simulate.interval_figures import Figures, Totals, figures, store_totals
-from cli.simulate.simulated_agent import SimulatedAgent
-from cli.simulate.simulated_journal import NodeHistory
+from cli.simulate.simulated_agent import NodeHistory, SimulatedAgent
 from cli.top.self_cost import resident_mib
 from collector.model.clock import ticks
 from collector.model.snapshot import Tick
@@ -154,7 +153,9 @@ class _Program:
             whole = figures(self._begin, end)
             echo(json.dumps({"summary": {**whole.as_json(), "resident_mib": resident_mib()}}))
             return
-        lines = figure_rows.summary(self._begin, end, resident_mib(), nodes=self._settings.nodes, serves=self._serves)
+        lines = interval_figures.summary(
+            self._begin, end, resident_mib(), nodes=self._settings.nodes, serves=self._serves
+        )
         for line in lines:
             echo(line)
 
@@ -194,9 +195,9 @@ class _Program:
             echo(json.dumps(interval.as_json()))
             return
         if self._rows % HEADER_EVERY == 1:
-            for line in figure_rows.header(self._names, serves=self._serves):
+            for line in interval_figures.header(self._names, serves=self._serves):
                 echo(line)
-        echo(figure_rows.row(interval, serves=self._serves))
+        echo(interval_figures.row(interval, serves=self._serves))
 
     def _count_missed(self, tick: Tick) -> None:
         if not tick.missed or len(self._ticks) <= WARM_UP_TICKS:

@@ -14,8 +14,7 @@ from collector.model.identity import IDENTITY_LABELS
 from collector.printable import one_line
 from collector.recording.header import MAX_MEMORY_BYTES
 from collector.runs.run import RunNode
-from exporters.live.frame import ALL, Frame, NodeFrame, Rows
-from exporters.live.history import History
+from exporters.live.frame import ALL, Frame, History, NodeFrame, Rows
 from exporters.live.live_columns import COLUMNS, NOTHING, TABLE_METRICS, Cells, cells_of, needs
 from exporters.live.live_frames import RUNNING, Wanted
 from exporters.rows.merged_rows import Choice

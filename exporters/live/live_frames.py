@@ -7,8 +7,7 @@ from collector.live.cluster_interval import ClusterInterval, NodeStatus
 from collector.live.counted_node import CountedNode
 from collector.live.live_cluster import LiveCluster, Plan, Request
 from collector.model.sample import Sample
-from exporters.live.frame import ALL, Frame, GroupFrame, NodeFrame, Rows, locations_of
-from exporters.live.history import History
+from exporters.live.frame import ALL, Frame, GroupFrame, History, NodeFrame, Rows, locations_of
 from exporters.live.live_columns import (
     COLUMNS,
     EVERY,

@@ -27,10 +27,20 @@ from cli.setup.doctor import (
     check_policy,
     refusals,
 )
-from cli.setup.doctor.command_hints import Advice
-from cli.setup.doctor.examined_node import ExaminedNode
-from cli.setup.doctor.finding import Finding, State, has_problem, ok, problem, problems_as_warnings, warning
-from cli.setup.doctor.report_format import hidden, is_coloured, json_lines, text_lines
+from cli.setup.doctor.examined_node import Advice, ExaminedNode
+from cli.setup.doctor.finding import (
+    Finding,
+    State,
+    has_problem,
+    hidden,
+    is_coloured,
+    json_lines,
+    ok,
+    problem,
+    problems_as_warnings,
+    text_lines,
+    warning,
+)
 from collector.http.failures import Reason
 from collector.node.host.cassandra_processes import DAEMON, UNKNOWN_ID, LocalNode, NodeFacts
 from collector.node.host.kernel_files import Host

@@ -7,8 +7,7 @@ from typing import Protocol
 
 from cli.errors import note
 from collector.live.live_cluster import Plan
-from exporters.live.frame import Frame
-from exporters.live.history import History
+from exporters.live.frame import Frame, History
 from exporters.live.live_columns import value
 from exporters.live.live_frames import LiveFrames, Wanted
 

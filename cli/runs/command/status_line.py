@@ -8,8 +8,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from cli.runs.command.output_observer import OutputObserver
-from exporters.live.frame import Frame
-from exporters.live.history import History
+from exporters.live.frame import Frame, History
 from exporters.live.live_columns import other_operations, value
 from exporters.rows.operation_columns import TOTAL_RATE
 

@@ -12,8 +12,7 @@ from cli.line.node_selection import peer_check
 from cli.parameters.jolokia_options import connect
 from cli.setup.doctor import check_policy, refusals
 from cli.setup.doctor.check_jolokia_agent import NODELAY, at_start, attach
-from cli.setup.doctor.command_hints import EXAMPLE_URL
-from cli.setup.doctor.examined_node import ExaminedNode
+from cli.setup.doctor.examined_node import EXAMPLE_URL, ExaminedNode
 from cli.setup.doctor.finding import Finding, has_problem, ok, problem, warning
 from collector.model.mbean import METRICS, properties
 from collector.node.host.cassandra_processes import LocalNode, NodeFacts, local_pid

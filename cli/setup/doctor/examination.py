@@ -14,8 +14,7 @@ from cli.setup.doctor import (
 )
 from cli.setup.doctor.check_jolokia import Transport
 from cli.setup.doctor.examined_node import ExaminedNode
-from cli.setup.doctor.finding import Finding, problems_as_warnings
-from cli.setup.doctor.report_format import hidden
+from cli.setup.doctor.finding import Finding, hidden, problems_as_warnings
 from collector.model.clock import Clock
 from collector.node.host.cassandra_processes import NodeFacts
 from collector.node.node_sampler import NameOverrides

@@ -1,6 +1,6 @@
 """Rows and summaries of a simulation."""
 
-from cli.simulate import figure_rows
+from cli.simulate import interval_figures
 from cli.simulate.interval_figures import StoreTotals, Totals, figures, store_totals
 from exporters.metrics_page.self_metrics import SinkHealth
 
@@ -46,17 +46,17 @@ def test_figures_are_differences_per_second() -> None:
 
 def test_rows_are_aligned_with_their_headers() -> None:
     for serves in (False, True):
-        *names, header = figure_rows.header([A, B], serves=serves)
-        row = figure_rows.row(figures(BEGIN, END), serves=serves)
+        *names, header = interval_figures.header([A, B], serves=serves)
+        row = interval_figures.row(figures(BEGIN, END), serves=serves)
         assert len(header) == len(row)
         assert len(names) == 1
         assert [len(cell) > 0 for cell in header.split()] == [len(cell) > 0 for cell in row.split()]
         assert "600/900" in row
-    assert len(figure_rows.header([A], serves=True)) == 1
+    assert len(interval_figures.header([A], serves=True)) == 1
 
 
 def test_the_summary_names_the_store_that_is_down() -> None:
-    first, a, b, served = figure_rows.summary(BEGIN, END, 250.4, nodes=300, serves=True)
+    first, a, b, served = interval_figures.summary(BEGIN, END, 250.4, nodes=300, serves=True)
     assert first == "simulated 300 nodes for 2.0 s: 600 of 900 ticks (66.7%), CPU 75% of a core, 250 MiB"
     assert a == f"{A}: accepted 240000 points (120000/s), refused 0, retried 0 requests, 0.0 s behind"
     assert b.endswith("retried 12 requests, 31.2 s behind, down for 300 nodes: connection refused")

@@ -1,6 +1,6 @@
 """The frame history stays within its limits."""
 
-from exporters.live.history import History
+from exporters.live.frame import History
 from tests.exporters.live.generated_frames import frames
 
 

@@ -10,8 +10,7 @@ import pytest
 from cli.experiments.capacity.settling import Settling
 from collector.http.access import Access
 from collector.live.live_cluster import Plan
-from exporters.live.frame import Frame
-from exporters.live.history import History
+from exporters.live.frame import Frame, History
 from exporters.live.live_columns import COLUMN_INDEX, COLUMNS
 
 
