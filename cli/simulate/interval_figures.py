@@ -1,4 +1,4 @@
-"""Figures of an interval, or of the whole simulation: what was due, achieved, and accepted by the stores; their rows."""
+"""Figures of an interval, or of the whole simulation: what was due, achieved and accepted by stores; their rows."""
 
 import time
 from collections import Counter

@@ -1,4 +1,8 @@
-"""A simulated agent: its node, its journal, its `/metrics` page and its sinks."""
+"""A simulated agent: its node, its journal, its `/metrics` page and its sinks.
+
+Samples are shipped from the journal, as those of a real node. Only the times of its ticks are kept: a snapshot that is no
+longer in memory is simulated again.
+"""
 
 import threading
 import time
