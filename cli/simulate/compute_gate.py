@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from cli.simulate.simulated_agent import SimulatedJournal
+from cli.simulate.simulated_journal import SimulatedJournal
 from exporters.sinks.shipping.shipper import Runtime, system_runtime
 from exporters.sinks.sink import NodeTick, Sink
 

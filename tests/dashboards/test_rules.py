@@ -16,7 +16,7 @@ from dashboards.grafana.panel_model import Line
 from dashboards.grafana.panels import line_steps
 from dashboards.rules.__main__ import COMMITTED
 from dashboards.rules.alert import CRITICAL, JOB, SEVERITIES, WARNING, Alert, format_number, signal_alerts
-from dashboards.rules.recording_rules import WINDOWS, burn_rate_rules, nearest_le
+from dashboards.rules.burn_rate import WINDOWS, burn_rate_rules, nearest_le
 from dashboards.rules.rule_files import ALERTS, alert_list, rule_files
 from dashboards.signals.all_signals import SIGNALS
 from dashboards.signals.signal import Unit

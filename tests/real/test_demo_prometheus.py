@@ -15,7 +15,7 @@ import pytest
 
 from cli.setup.demo.demo_cluster import LocalCluster
 from cli.setup.demo.demo_prometheus import write_configuration
-from dashboards.rules.recording_rules import BUCKETS
+from dashboards.rules.burn_rate import BUCKETS
 from dashboards.rules.rule_files import ALERTS, alert_list
 from tests.real.stores import fetched
 from tests.waiting import eventually

@@ -1,4 +1,4 @@
-"""The doctor's findings (the state of a source, its impact on columns, the fixes), and their output as text and JSON."""
+"""The doctor's findings (state of a source, impact on columns, fixes), and their output as text and JSON."""
 
 import json
 import re

@@ -3,7 +3,7 @@
 from dashboards.expression import where
 from dashboards.promql import selector
 from dashboards.rules.alert import CRITICAL, WARNING, WHERE, Alert, format_number, signal_alerts
-from dashboards.rules.recording_rules import BY, WINDOWS, ratio_name
+from dashboards.rules.burn_rate import BY, WINDOWS, ratio_name
 from dashboards.thresholds import OBJECTIVES, THRESHOLDS
 
 
