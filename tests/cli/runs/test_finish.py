@@ -68,7 +68,12 @@ def test_the_results_of_the_conditions_are_in_the_file_and_the_report_of_the_run
     assert finish(tmp_path, replace(run, conditions=conditions), quiet=True)
     met, passed, unknown, later = read_run(tmp_path).conditions
     assert met.met
-    assert met.reasons == tuple(f"reads_per_s is 10 in phase '{phase}'" for phase in ("first", "second", "total"))
+    # The last interval of the run is not in the recording.
+    assert met.reasons == (
+        "reads_per_s is 10 in phase 'first'",
+        "reads_per_s is at least 10 in phase 'second'",
+        "reads_per_s is at least 10 in phase 'total'",
+    )
     assert passed == RunCondition("reads < 1", met=False)
     assert unknown == RunCondition("client_p99_ms > 5", met=True, reasons=("the run has no value for client_p99_ms",))
     assert later == conditions[-1]
