@@ -26,8 +26,8 @@ from collector.node.catalogue import CATALOGUE
 from collector.recording.header import FULL_EVERY
 from collector.runs.run_schema import run_schema
 from exporters.catalogue_page import page
-from exporters.results.capacity.capacity_files import markdown_text
-from exporters.results.capacity.step_result import SearchResult
+from exporters.results.capacity.capacity_output import markdown_text
+from exporters.results.capacity.search import SearchResult
 from exporters.results.comparison.comparison_text import HEADERS as COMPARISON_HEADERS
 from exporters.results.summary.phase_summary import PhaseSummary
 from exporters.results.summary.summary_text import summary_lines

@@ -8,8 +8,8 @@ from exporters.charts.all_plots import Plot
 from exporters.charts.data_files import Columns
 from exporters.charts.plot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
 from exporters.charts.plot_panel import axis, legend, plot
-from exporters.results.capacity.number_text import rate_text
-from exporters.results.capacity.step_result import SearchResult
+from exporters.results.capacity.search import SearchResult
+from exporters.results.capacity.verdict import rate_text
 from exporters.rows.formulas import Cell
 
 _SIZE = 1200, 700

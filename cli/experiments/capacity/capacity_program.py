@@ -34,13 +34,10 @@ from cli.runs.unfinished_runs import set_aside_unfinished
 from collector.live.live_cluster import Plan
 from collector.printable import one_line
 from collector.runs.run_texts import accepted_name, command_name
-from exporters.results.capacity.capacity_text import HEADER, conclusions, step_line, step_text
+from exporters.results.capacity.capacity_output import HEADER, conclusions, step_line, step_text
 from exporters.results.capacity.evidence import StepData
-from exporters.results.capacity.number_text import rate_text
-from exporters.results.capacity.objective_verdict import Failure, Verdict
-from exporters.results.capacity.search import SearchPlan, Step, search
-from exporters.results.capacity.step_result import SearchResult, StepResult
-from exporters.results.capacity.step_verdict import step_verdict
+from exporters.results.capacity.search import SearchPlan, SearchResult, Step, StepResult, search
+from exporters.results.capacity.verdict import Failure, Verdict, rate_text, step_verdict
 from exporters.results.summary.conditions import Condition
 from exporters.results.summary.summary_columns import is_summary_column, similar_column
 

@@ -10,8 +10,8 @@ from exporters.charts.all_plots import write
 from exporters.charts.capacity_plot import capacity_plots
 from exporters.charts.gnuplot_process import GnuplotError, draw
 from exporters.charts.plot_data import Run as PlottedRun
-from exporters.results.capacity.capacity_files import csv_text, json_text, markdown_text
-from exporters.results.capacity.step_result import SearchResult
+from exporters.results.capacity.capacity_output import csv_text, json_text, markdown_text
+from exporters.results.capacity.search import SearchResult
 
 PLOTS_FOLDER = "plots"
 

@@ -18,7 +18,7 @@ from collector.runs.phases import TOTAL
 from collector.runs.run import Run, RunPhase
 from collector.runs.run_texts import step_text
 from exporters.results.capacity.evidence import StepData
-from exporters.results.capacity.objective_verdict import Failure
+from exporters.results.capacity.verdict import Failure
 from exporters.results.comparison.client_amounts import ALL
 from exporters.results.saturation.resources import GENERATOR
 from exporters.results.saturation.saturation import Saturation

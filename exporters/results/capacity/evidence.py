@@ -1,15 +1,22 @@
-"""What a step of a search shows about an objective: the column's value, and the amounts from which it is tested."""
+"""What a step of a search shows about an objective: the column's value, and the amounts from which it is tested.
+
+The amounts are tested with confidence intervals from batch means: the intervals of a step are autocorrelated, so they
+are divided into a few long batches whose means are almost independent (Law, Kelton: Simulation Modeling and Analysis).
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 
 from collector.model.histogram import Buckets
 from collector.node.metrics.requests import OPERATIONS
 from exporters.results.comparison.client_amounts import ClientBins, Counts
+from exporters.results.comparison.inference import LEVEL
 from exporters.results.comparison.resampling import Array
 from exporters.results.comparison.server_amounts import ServerInterval, row_ratios
+from exporters.results.comparison.student_t import critical_value
 from exporters.results.summary.client_values import PERCENTILES
 from exporters.results.summary.conditions import Condition
 from exporters.results.summary.error_share import CLIENT_ERROR_SHARE, ERROR_SHARE
@@ -17,6 +24,14 @@ from exporters.rows.columns import MS
 from exporters.rows.formulas import Cell
 
 _NS_PER_MS = 1e6
+# A percentile is at most the limit if the share of operations above the limit is at most that of the percentile.
+_TESTED = {"<": "<=", "<=": "<=", ">": ">", ">=": ">"}
+BATCHES, MIN_BATCHES = 10, 5
+INTERVALS_OF_BATCH = 2
+"""Batches of fewer intervals are not independent."""
+MIN_INTERVALS = INTERVALS_OF_BATCH * MIN_BATCHES
+RULE_OF_THREE = 3.0
+"""If no event was observed, the expected number of events is at most this with a confidence of 95%."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +77,6 @@ def evidence_of(objective: Condition, data: StepData) -> Evidence:
     if value is None or objective.operator not in _TESTED or not objective.limit:
         return Evidence(value)
     return _of_client(objective, value, data.client) or _of_server(objective, value, data.server) or Evidence(value)
-
-
-# A percentile is at most the limit if the share of operations above the limit is at most that of the percentile.
-_TESTED = {"<": "<=", "<=": "<=", ">": ">", ">=": ">"}
 
 
 def _percentile(objective: Condition, value: float, amounts: Array, percentage: float) -> Evidence:
@@ -129,3 +140,39 @@ def _above(buckets: Buckets, limit: float) -> float:
             return above - count * inside
         lower, above = bound, above - count
     return above
+
+
+@dataclass(frozen=True)
+class ConfidenceInterval:
+    """A confidence interval of a ratio."""
+
+    low: float
+    high: float
+
+
+def ratio_interval(parts: Sequence[Array], *, is_count: bool, level: float = LEVEL) -> ConfidenceInterval | None:
+    """Return the interval of the ratio of two sums; None if there are too few intervals or the denominator is 0.
+
+    Each of `parts` has the numerators and the denominators of consecutive intervals, as the shape (intervals, 2).
+    `is_count` states that numerators are numbers of events: then an absence of events has an upper limit, too. The
+    interval does not contain the true ratio with the probability `level`.
+    """
+    intervals = sum(map(len, parts))
+    totals = sum((part.sum(axis=0) for part in parts), np.zeros(2))
+    if intervals < MIN_INTERVALS or totals[1] <= 0:
+        return None
+    wanted = min(BATCHES, intervals // INTERVALS_OF_BATCH)
+    batches = np.array([batch.sum(axis=0) for part in parts for batch in _batches(part, wanted / intervals)])
+    ratio = totals[0] / totals[1]
+    residuals = batches[:, 0] - ratio * batches[:, 1]
+    count = len(batches)
+    error = sqrt(float(residuals @ residuals) * count / (count - 1)) / totals[1]
+    margin = critical_value(level, count - 1) * error
+    if is_count and not totals[0]:
+        return ConfidenceInterval(0.0, RULE_OF_THREE / totals[1])
+    return ConfidenceInterval(ratio - margin, ratio + margin)
+
+
+def _batches(part: Array, per_interval: float) -> Sequence[Array]:
+    """Divide a part into batches, which are about as long in all parts."""
+    return np.array_split(part, max(round(per_interval * len(part)), 1)) if len(part) else []

@@ -1,15 +1,17 @@
-"""The search for the highest rate that meets all objectives.
+"""The search for the highest rate that meets all objectives, and its results.
 
 Rates are multiplied by a factor until one fails, and the range between the last success and that failure is then halved
 until it is narrow enough. Finally, the highest rate that met the objectives and the next higher one are confirmed by
 longer steps, which are repeated if their verdict is uncertain.
 """
 
-from collections.abc import Generator, Mapping
-from dataclasses import dataclass
-from math import floor, log10, sqrt
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import floor, log, log10, sqrt
 
-from exporters.results.capacity.objective_verdict import Verdict
+from exporters.results.capacity.verdict import Failure, Verdict
+from exporters.results.summary.conditions import Condition
+from exporters.rows.formulas import Cell
 
 RAMP, HALVING, CONFIRMATION = "ramp", "bisection", "confirmation"
 SIGNIFICANT_DIGITS = 3
@@ -17,6 +19,9 @@ REPEATS = 1
 """How often a confirmation with an uncertain verdict is repeated, each time for twice as long."""
 MAX_STEPS = 30
 """The search ends after this many bisections and confirmations."""
+MIN_KNEE_POINTS = 5
+MIN_KNEE_RISE = 2.0
+"""Beyond a knee, the latency rises to at least this many times that at the knee."""
 
 
 @dataclass(frozen=True)
@@ -136,3 +141,102 @@ def _unconfirmed(plan: SearchPlan, verdicts: Mapping[float, Verdict], confirmed:
     higher = [] if is_narrow or above is None else [above * ratio**power for power in (1, 2, 3)]
     candidates = [rounded_rate(rate) for rate in (*lower, *higher)]
     return next((rate for rate in candidates if plan.low <= rate <= plan.high and rate not in confirmed), None)
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """A step that has been run.
+
+    folder     the directory of its run, relative to that of the search.
+    values     the columns of its summary.
+    verdict    the verdict on all steps at its rate so far.
+    limited    what was saturated first, as a sentence; "" if it is unknown.
+    by_client  whether the load generator, rather than the cluster, kept the step from meeting the objectives: it was
+               saturated first or, if it did not achieve its rate, nothing was.
+    note       what was wrong with the step although it has a verdict; "" if nothing was.
+    """
+
+    step: Step
+    folder: str
+    values: Mapping[str, Cell]
+    verdict: Verdict
+    limited: str = ""
+    by_client: bool = False
+    note: str = ""
+
+    @property
+    def is_no_limit(self) -> bool:
+        """Whether the step failed without showing that the cluster limited its rate."""
+        return self.by_client or (not self.verdict.is_met and self.verdict.failure is Failure.NO_RESULT)
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """The steps of a search, in the order in which they were run.
+
+    problem    why it ended early; "" if it did not.
+    generator  the name of the load generator.
+    """
+
+    objectives: Sequence[Condition]
+    steps: Sequence[StepResult]
+    problem: str = ""
+    generator: str = ""
+
+    @property
+    def bracket(self) -> Bracket:
+        """What the last step at each rate shows; one that failed for another reason is no upper end of the interval."""
+        return bracket(
+            {
+                result.step.rate: replace(result.verdict, is_certain=False) if result.is_no_limit else result.verdict
+                for result in self.steps
+            }
+        )
+
+    @property
+    def failing(self) -> StepResult | None:
+        """The last step at the lowest rate that did not meet the objectives; None if there is none."""
+        rate = self.bracket.failing
+        return next((result for result in reversed(self.steps) if result.step.rate == rate), None)
+
+    @property
+    def has_response_time(self) -> bool:
+        """Whether all latencies of clients include the time that requests waited before they were sent."""
+        kinds = {result.values.get("client_latency") for result in self.steps if "client_latency" in result.values}
+        return kinds == {"response"}
+
+    @property
+    def latency_column(self) -> str:
+        """The column of the first objective on a latency; the 99th percentile of the clients if there is none."""
+        columns = (objective.column for objective in self.objectives)
+        return next((column for column in columns if column.endswith("_ms")), "client_p99_ms")
+
+    @property
+    def curve(self) -> list[tuple[float, float]]:
+        """The latency at each rate, in ascending order of the rates; the last step at a rate counts."""
+        cells = {result.step.rate: result.values.get(self.latency_column) for result in self.steps}
+        return sorted((rate, float(cell)) for rate, cell in cells.items() if isinstance(cell, int | float))
+
+    @property
+    def knee(self) -> float | None:
+        return knee_of(self.curve)
+
+
+def knee_of(points: Sequence[tuple[float, float]]) -> float | None:
+    """Return the rate at the knee of points of rate and latency; None if there are too few points, or no knee.
+
+    The knee is the point furthest below the line from the first point to the last, with both axes scaled to [0, 1]
+    (Satopää et al., Finding a Kneedle in a Haystack, 2011). Latencies are on a logarithmic scale, so that a single very
+    high one does not make all others look alike.
+    """
+    ordered = sorted(points)
+    latencies = [latency for _, latency in ordered]
+    if len(ordered) < MIN_KNEE_POINTS or not 0 < min(latencies) < max(latencies):
+        return None
+    first, last = ordered[0][0], ordered[-1][0]
+    low, high = log(min(latencies)), log(max(latencies))
+    distances = [(rate - first) / (last - first) - (log(latency) - low) / (high - low) for rate, latency in ordered]
+    knee = distances.index(max(distances))
+    # At the lowest rate, the latency may be high because the nodes are not warm.
+    has_risen = max(latencies[knee:]) >= MIN_KNEE_RISE * latencies[knee]
+    return ordered[knee][0] if distances[knee] > 0 and has_risen else None

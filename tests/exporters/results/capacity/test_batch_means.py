@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from exporters.results.capacity.batch_means import MIN_INTERVALS, RULE_OF_THREE, ratio_interval
+from exporters.results.capacity.evidence import MIN_INTERVALS, RULE_OF_THREE, ratio_interval
 from exporters.results.comparison.resampling import Array
 
 

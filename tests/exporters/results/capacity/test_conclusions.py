@@ -5,11 +5,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from exporters.results.capacity.capacity_files import json_text
-from exporters.results.capacity.capacity_text import conclusions, step_line
-from exporters.results.capacity.objective_verdict import Failure, Verdict
-from exporters.results.capacity.search import RAMP, Step
-from exporters.results.capacity.step_result import SearchResult, StepResult
+from exporters.results.capacity.capacity_output import conclusions, json_text, step_line
+from exporters.results.capacity.search import RAMP, SearchResult, Step, StepResult
+from exporters.results.capacity.verdict import Failure, Verdict
 from exporters.results.summary.conditions import condition_of
 
 MISSED = Verdict(False, reason="client_p99_ms is 106.234")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from exporters.results.capacity.knee import knee_of
+from exporters.results.capacity.search import knee_of
 
 
 def test_the_knee_is_where_the_latency_begins_to_rise() -> None:

@@ -10,10 +10,17 @@ from hypothesis import strategies as st
 
 from collector.model.histogram import Buckets, upper_bounds_of
 from collector.node.metrics.requests import COUNTED, Operation
-from exporters.results.capacity.batch_means import ratio_interval
-from exporters.results.capacity.evidence import StepData, evidence_of
-from exporters.results.capacity.objective_verdict import Failure, Verdict, combined, verdict_on
-from exporters.results.capacity.step_verdict import achieved_verdict, backlog_growth, refused_verdict, step_verdict
+from exporters.results.capacity.evidence import StepData, evidence_of, ratio_interval
+from exporters.results.capacity.verdict import (
+    Failure,
+    Verdict,
+    achieved_verdict,
+    backlog_growth,
+    combined,
+    refused_verdict,
+    step_verdict,
+    verdict_on,
+)
 from exporters.results.comparison.client_amounts import ALL, ClientBins
 from exporters.results.comparison.server_amounts import ServerInterval
 from exporters.results.summary.conditions import condition_of
