@@ -22,8 +22,14 @@ from collector.runs.run_file import RunFileError, read_run
 from collector.whole_file import read_whole
 from exporters.results.summary.phase_coverage import coverage_texts, time_of_day
 from exporters.results.summary.phase_summary import NEEDS, phase_values
-from exporters.results.sweep.run_values import SERVER, RunValues, client_run_values, server_run_values
-from exporters.results.sweep.run_values_json import content_of_values, values_of_content
+from exporters.results.sweep.run_values import (
+    SERVER,
+    RunValues,
+    client_run_values,
+    content_of_values,
+    server_run_values,
+    values_of_content,
+)
 from exporters.rows.merged_rows import table_of
 
 VALUES_FILE = "sweep-values.json"

@@ -32,7 +32,7 @@ from collector.live.live_cluster import Plan
 from collector.printable import count_text, one_line
 from collector.runs.parameter_sweep import RANDOM, Sweep, SweepRun
 from collector.runs.run_clock import RunClock
-from exporters.results.sweep.sweep_text import plain_lines
+from exporters.results.sweep.sweep_output import plain_lines
 
 # The exit status if a run failed.
 RUN_FAILED = 1

@@ -16,9 +16,8 @@ from exporters.charts.all_plots import write
 from exporters.charts.gnuplot_process import GnuplotError, draw
 from exporters.charts.plot_data import Run as PlottedRun
 from exporters.charts.sweep_plots.sweep_plots import sweep_plots
-from exporters.results.sweep.sweep_columns import csv_text, json_text
+from exporters.results.sweep.sweep_output import csv_text, json_text, markdown_text
 from exporters.results.sweep.sweep_rows import RunOutcome, SweepTable, sweep_table
-from exporters.results.sweep.sweep_text import markdown_text
 
 PLOTS_FOLDER = "plots"
 

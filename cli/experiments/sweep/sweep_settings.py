@@ -28,8 +28,8 @@ from collector.redaction.redactor import Redactor
 from collector.runs.parameter_sweep import Sweep, SweepSettings, SweptParameter
 from collector.runs.redacted_sweep import knowing_parameters
 from collector.runs.run_texts import accepted_name
-from exporters.results.sweep.parameter_number import number_of
-from exporters.results.sweep.sweep_columns import COLUMNS, ITEM_COLUMNS
+from exporters.results.sweep.sweep_output import COLUMNS, ITEM_COLUMNS
+from exporters.results.sweep.sweep_rows import number_of
 
 MAX_UNCONFIRMED = 1000
 """A sweep with more runs must be confirmed."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from exporters.charts import value_axis
 from exporters.charts.plot_page import SMALL_PT
 from exporters.charts.text_escaping import quoted, shortened
-from exporters.results.sweep.parameter_number import number_of
+from exporters.results.sweep.sweep_rows import number_of
 
 # With a greater ratio of the highest to the lowest value, the axis is logarithmic.
 _LOGARITHMIC_RATIO = 50.0

@@ -7,8 +7,8 @@ from exporters.charts.plot_panel import axis, legend, plot, side_by_side
 from exporters.charts.sweep_plots.parameter_axis import parameter_axis
 from exporters.charts.sweep_plots.swept_lines import SweptLine, swept_lines
 from exporters.charts.text_escaping import quoted
+from exporters.results.sweep.sweep_output import source_text
 from exporters.results.sweep.sweep_rows import SweepTable
-from exporters.results.sweep.sweep_text import source_text
 
 # A line has a column for each of them.
 _PERCENTILES = ("p50", "p95")

@@ -1,5 +1,6 @@
 """The results of a sweep: a row for each combination of parameters, with statistics over its runs."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +11,6 @@ from collector.load_results.client_result import merged_latency
 from collector.model import histogram
 from exporters.results.comparison.student_t import critical_value
 from exporters.results.sweep.run_values import CLIENT, SERVER, RunValues, weighted_mean
-from exporters.results.sweep.throughput_unit import ITEMS, OPERATIONS, ThroughputUnit
 from exporters.rows.columns import MS
 
 PERCENTAGES = (50.0, 95.0, 99.0)
@@ -21,6 +21,29 @@ ERROR_TOLERANCE = 0.001
 """How far the error share of the best combination may be above the lowest error share."""
 NO_CLIENT_RESULT = "the run has no client result"
 NO_INTERVAL = "no complete interval was measured"
+_NUMBER = re.compile(r"[-+]?\d{1,15}(?:\.\d{1,15})?", re.ASCII)
+
+
+@dataclass(frozen=True)
+class ThroughputUnit:
+    """What the throughput counts: operations, or items of operations such as the rows of a batch.
+
+    name    its name in texts.
+    header  the header of the throughput in tables for people.
+    column  the column of the throughput in files.
+    """
+
+    name: str
+    header: str
+    column: str
+
+    @property
+    def axis_label(self) -> str:
+        return f"throughput, {self.name}"
+
+
+OPERATIONS = ThroughputUnit("operations/s", "ops/s", "ops_per_s")
+ITEMS = ThroughputUnit("items/s", "items/s", "items_per_s")
 
 
 @dataclass(frozen=True)
@@ -135,6 +158,11 @@ class SweepTable:
     @property
     def best(self) -> SweepRow | None:
         return next((row for row in self.rows if row.is_best), None)
+
+
+def number_of(value: str) -> float | None:
+    """Return the number that a value states as an integer or a decimal; None if it is something else."""
+    return float(value) if _NUMBER.fullmatch(value) else None
 
 
 def sweep_table(

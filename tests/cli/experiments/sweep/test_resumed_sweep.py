@@ -18,7 +18,7 @@ from cli.runs.record_program import RecordSettings
 from cli.runs.summary_file import SUMMARY_FILE
 from collector.runs.parameter_sweep import SweepRun
 from collector.runs.sweep_file import FILE, read_sweep, write_sweep
-from exporters.results.sweep.run_values_json import content_of_values
+from exporters.results.sweep.run_values import content_of_values
 from tests.exporters.results.sweep.swept import client_run
 
 NODE, COMMAND = "127.0.0.1:8778", ("true", "{c}", "{batch}")

@@ -18,9 +18,16 @@ from exporters.charts.sweep_plots.pareto_plot import pareto_front
 from exporters.charts.sweep_plots.sweep_plots import sweep_plots
 from exporters.charts.sweep_plots.swept_heatmap import highest_by_cell
 from exporters.charts.sweep_plots.swept_lines import swept_lines
-from exporters.results.sweep.sweep_columns import COLUMNS, ITEM_COLUMNS, csv_text, json_text
+from exporters.results.sweep.sweep_output import (
+    COLUMNS,
+    ITEM_COLUMNS,
+    cells,
+    csv_text,
+    json_text,
+    markdown_text,
+    plain_lines,
+)
 from exporters.results.sweep.sweep_rows import SweepRow, SweepTable, sweep_table, with_best
-from exporters.results.sweep.sweep_text import cells, markdown_text, plain_lines
 from tests.exporters import golden
 from tests.exporters.results.sweep.swept import batch_table, outcome
 

@@ -10,8 +10,15 @@ from hypothesis import strategies as st
 from collector.load_results.client_result import ClientInterval, ClientResult, Latency, Operation
 from collector.model.histogram import Buckets
 from collector.node.metrics.requests import COUNTED
-from exporters.results.sweep.run_values import CLIENT, SERVER, RunValues, client_run_values, server_run_values
-from exporters.results.sweep.run_values_json import content_of_values, values_of_content
+from exporters.results.sweep.run_values import (
+    CLIENT,
+    SERVER,
+    RunValues,
+    client_run_values,
+    content_of_values,
+    server_run_values,
+    values_of_content,
+)
 
 NUMBERS = st.none() | st.floats(0, 1e9)
 VALUES = st.builds(

@@ -15,9 +15,8 @@ from exporters.charts.sweep_plots.pareto_plot import pareto_front
 from exporters.charts.sweep_plots.sweep_plots import sweep_plots
 from exporters.charts.sweep_plots.swept_heatmap import highest_by_cell
 from exporters.charts.sweep_plots.swept_lines import rows_by_line
-from exporters.results.sweep.sweep_columns import COLUMNS, csv_text, json_text
+from exporters.results.sweep.sweep_output import COLUMNS, cells, csv_text, json_text, markdown_text, plain_lines
 from exporters.results.sweep.sweep_rows import SweepRow, SweepTable, sweep_table
-from exporters.results.sweep.sweep_text import cells, markdown_text, plain_lines
 from tests.exporters import golden
 from tests.exporters.results.sweep.swept import hostile_table, outcome
 

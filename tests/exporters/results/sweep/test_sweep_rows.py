@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from collector.load_results.client_result import Latency
 from collector.model.histogram import Buckets
 from exporters.results.sweep.run_values import CLIENT, SERVER, RunValues
+from exporters.results.sweep.sweep_output import plain_lines
 from exporters.results.sweep.sweep_rows import (
     ERROR_TOLERANCE,
     NO_CLIENT_RESULT,
@@ -20,7 +21,6 @@ from exporters.results.sweep.sweep_rows import (
     sweep_table,
     with_best,
 )
-from exporters.results.sweep.sweep_text import plain_lines
 from tests.exporters.results.sweep.swept import client_run, hostile_table
 
 LATENCIES_MS = st.lists(st.integers(1, 1000), min_size=1, max_size=50)
