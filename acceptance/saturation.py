@@ -24,7 +24,7 @@ from cli.runs.run_saturation import saturation_of
 from cli.setup.demo.demo_node import Node
 from collector.runs.run_file import read_run
 from exporters.report.sections.first_saturated import saturation_text
-from exporters.results.saturation.resources import CPU, DISK, GC, GENERATOR, HOT_NODE, UNAVAILABLE, Resource
+from exporters.results.saturation.saturation import CPU, DISK, GC, GENERATOR, HOT_NODE, UNAVAILABLE, Resource
 from tests.real.programs import program
 from tests.waiting import eventually
 

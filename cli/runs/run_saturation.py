@@ -12,10 +12,15 @@ from cli.runs.clients.client_host_summary import merged_client_hosts
 from cli.runs.run_summary import measured_phases
 from collector.merge.grid import SpanGrid
 from collector.runs.run import Run
-from exporters.results.saturation.client_loads import CLIENT_NEEDS, client_loads, client_usage
-from exporters.results.saturation.node_loads import NODE_NEEDS, node_usage, with_cpu_ratios
-from exporters.results.saturation.resources import Loads
-from exporters.results.saturation.saturation import Interval, Saturation, saturation
+from exporters.results.saturation.saturation import Interval, Loads, Saturation, saturation
+from exporters.results.saturation.usage import (
+    CLIENT_NEEDS,
+    NODE_NEEDS,
+    client_loads,
+    client_usage,
+    node_usage,
+    with_cpu_ratios,
+)
 
 # Longer runs are analysed with longer intervals, which limits the memory use.
 _MAX_INTERVALS = 1200

@@ -20,8 +20,7 @@ from collector.runs.run_texts import step_text
 from exporters.results.capacity.evidence import StepData
 from exporters.results.capacity.verdict import Failure
 from exporters.results.comparison.client_amounts import ALL
-from exporters.results.saturation.resources import GENERATOR
-from exporters.results.saturation.saturation import Saturation
+from exporters.results.saturation.saturation import GENERATOR, Saturation
 from exporters.results.summary.phase_coverage import coverage_texts, time_of_day
 from exporters.results.summary.phase_summary import PhaseSummary
 

@@ -1,28 +1,173 @@
-"""The resource that limited a run first."""
+"""The resource that limited a run first, from the measures of all hosts in each interval."""
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from statistics import median
+from statistics import fmean, median
 
-from exporters.results.saturation.hot_table import HotTable, Operations, hot_table
-from exporters.results.saturation.resources import (
-    GC,
-    QUEUED,
-    RESOURCES,
-    UNAVAILABLE,
-    Limit,
-    Loads,
-    Resource,
-    is_unresponsive,
-)
+from collector.model.sample import Rate, Sample
+from collector.node.jolokia.table_budget import OTHERS
+from collector.node.metrics.tables import OPERATIONS
 
+Loads = Mapping[str, float]
+"""The known measures of a node or client host in one interval, by name."""
+# Requests queue long before the last idle percent is used, because the load varies within an interval. The nodes' limit
+# for the CPU is lower, because it also requires that tasks wait or that one node uses most of the CPU time.
+_BUSY = 0.9
+_WAITING = 0.2
+QUEUED = "queued"
+"""The number of requests that wait in thread pools: a symptom, from which no resource can be named."""
+TABLE_OPERATIONS = OPERATIONS.metric.name
+"""The metric that `table_operations` needs."""
+Operations = Mapping[tuple[str, str], float]
+"""The number of local reads and writes in one interval, by keyspace and table."""
+MIN_SHARE = 0.8
+# Operations of tables that are not read are computed from differences between counters that are read at slightly
+# different times, so a smaller share may be an error.
+_MIN_SHARE_OF_OTHERS = 0.01
 WINDOW = 10
 """The number of intervals that are judged together, so that a short burst does not count."""
 # A cause may be noticed later than its effect, by up to this number of windows.
 _SLACK = 2
 _MIN_INTERVALS = 5
 _MIN_QUEUED = 1.0
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A value that a measure of a saturated resource reaches.
+
+    measure  the name of the measure in `Loads`.
+    bound    the value.
+    form     formats the summary of the measure as text.
+    summary  combines the values of several intervals.
+    """
+
+    measure: str
+    bound: float
+    form: str
+    summary: Callable[[Iterable[float]], float] = median
+
+
+@dataclass(frozen=True)
+class Resource:
+    """A resource.
+
+    It is saturated in an interval if every known measure in `limits` reaches its limit, or if one in `alternatives`
+    does. If neither is the case and the first measure is unknown, so is the state of the resource.
+
+    of_nodes, of_clients  whether it is a resource of nodes and of client hosts.
+    unknown_text          the statement of the report if its state is unknown on at least one host, for a resource that
+                          often is; "" for a resource without which the result is undetermined.
+    depends_on_tables     whether the table with most of the operations may be the cause of the saturation.
+    """
+
+    name: str
+    limits: tuple[Limit, ...]
+    alternatives: tuple[Limit, ...] = ()
+    of_nodes: bool = True
+    of_clients: bool = False
+    unknown_text: str = ""
+    depends_on_tables: bool = False
+
+    @property
+    def all_limits(self) -> tuple[Limit, ...]:
+        return *self.limits, *self.alternatives
+
+    def is_saturated(self, loads: Loads) -> bool | None:
+        if any(loads[limit.measure] >= limit.bound for limit in self.alternatives if limit.measure in loads):
+            return True
+        if self.limits[0].measure not in loads:
+            return None
+        return all(loads[limit.measure] >= limit.bound for limit in self.limits if limit.measure in loads)
+
+
+_CPU = Limit("cpu_busy", 0.85, "{:.0%} of its processors busy")
+UNAVAILABLE = Resource(
+    "unavailable node",
+    (
+        Limit("unanswered", 1, "no answer in {:.0%} of the intervals", fmean),
+        # A process that works is kept from answering by something else, such as garbage collection.
+        Limit("process_idle", 1, "its process idle in {:.0%}", fmean),
+    ),
+)
+NETWORK = Resource(
+    "network",
+    (Limit("network_used", _BUSY, "{:.0%} of the interface's capacity used"),),
+    of_clients=True,
+    unknown_text="the network's capacity is unknown on at least one host",
+)
+GENERATOR = Resource(
+    "load generator",
+    (Limit("generator_cpu", _BUSY, "{:.0%} of its processors busy"),),
+    # More processors do not help a load generator whose work is done by one thread.
+    (Limit("generator_thread", _BUSY, "{:.0%} of one processor used by its busiest thread"),),
+    of_nodes=False,
+    of_clients=True,
+)
+GC = Resource("garbage collection", (Limit("gc_share", 0.25, "{:.0%} of the time in pauses"),))
+DISK = Resource(
+    "disk",
+    (
+        Limit("disk_util", _BUSY, "{:.0%} utilisation"),
+        # A disk that serves requests in parallel is not saturated at 100% utilisation.
+        Limit("disk_await_ms", 5, "{:.1f} ms per request"),
+        Limit("io_waiting", _WAITING, "tasks waiting {:.0%} of the time"),
+    ),
+    depends_on_tables=True,
+)
+HOT_NODE = Resource(
+    "hot node", (Limit("cpu_ratio", 1.8, "{:.1f} times the mean CPU time of the nodes"), _CPU), depends_on_tables=True
+)
+CPU = Resource(
+    "CPU", (_CPU, Limit("cpu_waiting", _WAITING, "tasks waiting {:.0%} of the time")), depends_on_tables=True
+)
+COMPACTION = Resource("compaction", (Limit("compactions_pending", 30, "{:.0f} pending compactions"),))
+# During a collection, a node does not answer, and the others have more traffic if a node does not answer. Traffic uses
+# the processors and disks of nodes and client hosts; none of them causes traffic by being busy.
+RESOURCES = (GC, UNAVAILABLE, NETWORK, GENERATOR, DISK, HOT_NODE, CPU, COMPACTION)
+"""All resources; those that cause the saturation of others come before them."""
+
+
+def is_unresponsive(loads: Loads) -> bool:
+    """Return whether a node does not answer although its process works: something keeps it from answering."""
+    return bool(loads.get("unanswered")) and loads.get("process_idle") == 0
+
+
+@dataclass(frozen=True)
+class HotTable:
+    """A table, and its share of the local reads and writes on all recorded tables."""
+
+    keyspace: str
+    table: str
+    share: float
+
+
+def table_operations(sample: Sample) -> Operations:
+    """Return the operations on the tables that had any."""
+    operations: dict[tuple[str, str], float] = {}
+    for series, value in sample.values.items():
+        if series[0] == TABLE_OPERATIONS and len(series) == 4 and isinstance(value, Rate) and value.increase:
+            table = series[1], series[2]
+            operations[table] = operations.get(table, 0.0) + value.increase
+    return operations
+
+
+def hot_table(intervals: Iterable[Operations]) -> HotTable | None:
+    """Return the table with at least MIN_SHARE of the operations; None if there is none, or only one table has any."""
+    totals: dict[tuple[str, str], float] = {}
+    for operations in intervals:
+        for table, count in operations.items():
+            totals[table] = totals.get(table, 0.0) + count
+    total = sum(totals.values())
+    shares = {table: count / total for table, count in totals.items() if count}
+    active = [table for table, share in shares.items() if table[1] != OTHERS or share >= _MIN_SHARE_OF_OTHERS]
+    hottest = max(shares, key=lambda table: shares[table], default=None)
+    if hottest is None or hottest[1] == OTHERS or len(active) < 2 or shares[hottest] < MIN_SHARE:
+        return None
+    return HotTable(*hottest, shares[hottest])
+
+
 # The causes of all others. While a node does not answer although its process works, they cannot be excluded.
 _BEFORE_SILENCE = (GC, UNAVAILABLE)
 

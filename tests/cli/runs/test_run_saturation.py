@@ -16,9 +16,7 @@ from collector.node.host.network import SPEED
 from collector.node.host.process import ALLOWED_CPUS
 from collector.runs.run import ClientHost, Run, RunNode, RunPhase
 from collector.runs.run_file import write_run
-from exporters.results.saturation.hot_table import HotTable
-from exporters.results.saturation.resources import CPU, GENERATOR, HOT_NODE, NETWORK, Resource
-from exporters.results.saturation.saturation import Saturation
+from exporters.results.saturation.saturation import CPU, GENERATOR, HOT_NODE, NETWORK, HotTable, Resource, Saturation
 from tests.collector.merge.recorded_nodes import BEGIN_S, METRICS, busy, record
 
 TICKS = 60

@@ -24,9 +24,7 @@ from exporters.results.comparison.comparison import Comparison
 from exporters.results.comparison.comparison_report import Report
 from exporters.results.comparison.inference import Difference
 from exporters.results.comparison.run_settings import RunSettings
-from exporters.results.saturation.hot_table import HotTable
-from exporters.results.saturation.resources import CPU, DISK, GENERATOR
-from exporters.results.saturation.saturation import Finding, Saturation
+from exporters.results.saturation.saturation import CPU, DISK, GENERATOR, Finding, HotTable, Saturation
 from exporters.results.summary.phase_coverage import coverage_cells
 from exporters.results.summary.phase_summary import Peak, PhaseSummary
 from exporters.rows.formulas import Cell

@@ -5,9 +5,7 @@ from dataclasses import replace
 import pytest
 
 from exporters.report.sections.first_saturated import saturation_text
-from exporters.results.saturation.hot_table import HotTable
-from exporters.results.saturation.resources import CPU, GENERATOR, NETWORK
-from exporters.results.saturation.saturation import Finding, Saturation
+from exporters.results.saturation.saturation import CPU, GENERATOR, NETWORK, Finding, HotTable, Saturation
 from tests.exporters.charts.runs import BEGIN_S
 
 FIRST = Finding(CPU, "n1", BEGIN_S, {"cpu_busy": 0.97})

@@ -20,8 +20,7 @@ from cli.runs.command.supervisor_reports import CommandResult
 from cli.runs.record_program import Around, RecordedRun, RecordSettings
 from exporters.results.capacity.evidence import StepData
 from exporters.results.capacity.search import SearchPlan
-from exporters.results.saturation.resources import CPU, GENERATOR, Resource
-from exporters.results.saturation.saturation import Finding, Saturation
+from exporters.results.saturation.saturation import CPU, GENERATOR, Finding, Resource, Saturation
 from exporters.results.summary.conditions import condition_of
 from tests.exporters.results.capacity.simulated_queue import (
     CLOSED_CAPACITY,

@@ -7,7 +7,7 @@ from collector.model.metric import Series
 from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import NEVER
 from collector.node.jolokia.table_budget import OTHERS
-from exporters.results.saturation.hot_table import MIN_SHARE, TABLE_OPERATIONS, HotTable, hot_table, table_operations
+from exporters.results.saturation.saturation import MIN_SHARE, TABLE_OPERATIONS, HotTable, hot_table, table_operations
 
 USERS, EVENTS, REST = ("ks", "users"), ("ks", "events"), ("ks", OTHERS)
 INTERVALS = st.lists(st.dictionaries(st.sampled_from([USERS, EVENTS, ("other", "users")]), st.integers(0, 1000)))

@@ -8,9 +8,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporters.report.sections.first_saturated import saturation_text
-from exporters.results.saturation.hot_table import HotTable, Operations
-from exporters.results.saturation.resources import CPU, DISK, GC, GENERATOR, NETWORK, RESOURCES, UNAVAILABLE, Loads
-from exporters.results.saturation.saturation import WINDOW, Interval, Saturation, saturation
+from exporters.results.saturation.saturation import (
+    CPU,
+    DISK,
+    GC,
+    GENERATOR,
+    NETWORK,
+    RESOURCES,
+    UNAVAILABLE,
+    WINDOW,
+    HotTable,
+    Interval,
+    Loads,
+    Operations,
+    Saturation,
+    saturation,
+)
 
 IDLE: Loads = {
     "unanswered": 0.0,

@@ -10,7 +10,7 @@ from collector.model.metric import Series
 from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import Event, Tick
 from collector.recording.header import Header
-from exporters.results.saturation.silent_collections import silent_gc_shares
+from exporters.results.saturation.usage import silent_gc_shares
 
 BEGIN_S = 1_700_000_000.0
 GRID = SpanGrid(1.0, spans=((BEGIN_S, BEGIN_S + 10),))
