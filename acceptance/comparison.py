@@ -11,8 +11,7 @@ import sys
 from math import log
 
 from exporters.results.comparison.comparison import comparisons
-from exporters.results.comparison.inference import LEVEL, difference
-from exporters.results.comparison.quantities import Ratio
+from exporters.results.comparison.inference import LEVEL, Ratio, difference
 from tests.exporters.results.comparison.simulated_runs import DRIFT, simulated, simulated_clients
 
 PAIRS, MAX_ALARMS, MIN_POWER = 500, 37, 0.8

@@ -28,7 +28,7 @@ from collector.runs.run_schema import run_schema
 from exporters.catalogue_page import page
 from exporters.results.capacity.capacity_output import markdown_text
 from exporters.results.capacity.search import SearchResult
-from exporters.results.comparison.comparison_text import HEADERS as COMPARISON_HEADERS
+from exporters.results.comparison.comparison_output import HEADERS as COMPARISON_HEADERS
 from exporters.results.summary.phase_summary import PhaseSummary
 from exporters.results.summary.summary_text import summary_lines
 from exporters.rows.text_row import header as line_header

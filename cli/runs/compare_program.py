@@ -24,8 +24,7 @@ from exporters.results.summary.conditions import RelativeCondition
 from exporters.results.summary.phase_coverage import coverage_texts, time_of_day
 
 if TYPE_CHECKING:
-    from exporters.results.comparison.comparison import ComparedRun
-    from exporters.results.comparison.comparison_report import Report
+    from exporters.results.comparison.comparison import ComparedRun, Report
     from exporters.results.comparison.run_settings import RunSettings
 
 MAX_INTERVALS = 1000
@@ -61,9 +60,7 @@ def compare(settings: CompareSettings) -> int:
     Raises CasstatError and click.UsageError.
     """
     require_packages("compare", "numpy", also=["orjson"])
-    from exporters.results.comparison.comparison_json import comparison_json
-    from exporters.results.comparison.comparison_text import comparison_lines
-    from exporters.results.comparison.junit import junit_xml
+    from exporters.results.comparison.comparison_output import comparison_json, comparison_lines, junit_xml
 
     report = comparison_of(*_sides(settings), settings.fail_if)
     for warning in report.warnings:
@@ -156,10 +153,8 @@ def _loaded(folder: Path) -> _LoadedRun:
 
 def _report(a: Sequence[_LoadedRun], b: Sequence[_LoadedRun], conditions: Sequence[RelativeCondition]) -> "Report":
     """Return the comparison. Raises CasstatError and click.UsageError."""
-    from exporters.results.comparison.checked_conditions import checked
-    from exporters.results.comparison.comparison import comparisons
-    from exporters.results.comparison.comparison_report import Report
-    from exporters.results.comparison.differing_settings import differing_settings
+    from exporters.results.comparison.comparison import Report, checked, comparisons
+    from exporters.results.comparison.run_settings import differing_settings
 
     loaded = [*a, *b]
     common = {phase.name for phase in loaded[0].phases}.intersection(

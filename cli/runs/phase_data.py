@@ -12,9 +12,8 @@ from collector.merge.cluster_sample import ClusterSample
 from collector.merge.grid import SpanGrid
 from collector.printable import count_text
 from collector.runs.run import RunPhase
-from exporters.results.comparison.client_amounts import client_bins, latency_kinds
+from exporters.results.comparison.amounts import client_bins, known_nodes, latency_kinds, server_intervals
 from exporters.results.comparison.comparison import PhaseData
-from exporters.results.comparison.server_amounts import known_nodes, server_intervals
 from exporters.results.summary.client_values import client_values
 from exporters.results.summary.phase_summary import NEEDS
 

@@ -21,7 +21,7 @@ from collector.runs.run import Run
 from exporters.report.report_data import Baseline, Cost
 
 if TYPE_CHECKING:
-    from exporters.results.comparison.comparison_report import Report as Comparison
+    from exporters.results.comparison.comparison import Report as Comparison
 
 HTML_FILE, MARKDOWN_FILE = "report.html", "report.md"
 # A run of up to 11 minutes has a point per second; the points of longer runs cover longer intervals.

@@ -18,7 +18,7 @@ from exporters.rows.merged_rows import Choice
 
 if TYPE_CHECKING:
     # It requires numpy, which is optional.
-    from exporters.results.comparison.comparison_report import Report as Comparison
+    from exporters.results.comparison.comparison import Report as Comparison
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ def baseline_comparison(data: ReportData) -> Section:
     if comparison is None:
         return Section(TITLE, [Paragraph("The runs cannot be compared.", is_problem=True)])
     # It requires numpy, which is optional.
-    from exporters.results.comparison.comparison_text import HEADERS, WITHIN_RUNS, comparison_cells, correction_notes
+    from exporters.results.comparison.comparison_output import HEADERS, WITHIN_RUNS, comparison_cells, correction_notes
 
     # Effects are expressed in terms of the variation between runs, which is unknown if each side is a single run.
     shown_columns = [number for number, name in enumerate(HEADERS) if name != "effect"]

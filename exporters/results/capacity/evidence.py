@@ -12,10 +12,8 @@ import numpy as np
 
 from collector.model.histogram import Buckets
 from collector.node.metrics.requests import OPERATIONS
-from exporters.results.comparison.client_amounts import ClientBins, Counts
-from exporters.results.comparison.inference import LEVEL
-from exporters.results.comparison.resampling import Array
-from exporters.results.comparison.server_amounts import ServerInterval, row_ratios
+from exporters.results.comparison.amounts import ClientBins, Counts, ServerInterval, row_ratios
+from exporters.results.comparison.inference import LEVEL, Array
 from exporters.results.comparison.student_t import critical_value
 from exporters.results.summary.client_values import PERCENTILES
 from exporters.results.summary.conditions import Condition

@@ -9,7 +9,7 @@ import numpy as np
 
 from collector.node.metrics.requests import COUNTED
 from exporters.results.capacity.evidence import Evidence, StepData, evidence_of, ratio_interval
-from exporters.results.comparison.client_amounts import ALL, ClientBins
+from exporters.results.comparison.amounts import ALL, ClientBins
 from exporters.results.summary.conditions import OPERATORS, Condition
 from exporters.rows.columns import MS
 from exporters.rows.formulas import Cell

@@ -1,14 +1,25 @@
-"""Compares two groups of runs: every column, in every phase and in total."""
+"""The comparison of two groups of runs: every column, in every phase and in total; and conditions on the differences."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from collector.node.metrics.requests import OPERATIONS
+from collector.printable import one_line
 from collector.runs.phases import TOTAL
-from exporters.results.comparison.client_amounts import ALL, KINDS, ClientBins, ClientColumn, client_columns
-from exporters.results.comparison.inference import LEVEL, Difference, RunAmounts, difference
-from exporters.results.comparison.quantities import Ratio
-from exporters.results.comparison.server_amounts import Bound, RowRatio, ServerInterval, bounds, row_ratios
+from exporters.results.comparison.amounts import (
+    ALL,
+    KINDS,
+    Bound,
+    ClientBins,
+    ClientColumn,
+    RowRatio,
+    ServerInterval,
+    bounds,
+    client_columns,
+    row_ratios,
+)
+from exporters.results.comparison.inference import LEVEL, Difference, Ratio, RunAmounts, difference
+from exporters.results.summary.conditions import RelativeCondition
 from exporters.results.summary.phase_summary import occurring
 from exporters.rows.formulas import Cell
 from exporters.rows.operation_columns import TOTAL_RATE
@@ -18,6 +29,7 @@ THROUGHPUT = (
     frozenset({"client_ops_per_s"}),
     frozenset({TOTAL_RATE, *(f"{operation.plural}_per_s" for operation in OPERATIONS)}),
 )
+Compared = tuple[str, Difference, str]
 
 
 @dataclass(frozen=True)
@@ -134,9 +146,6 @@ def _weights(columns: Sequence[str]) -> dict[str, float]:
     return {column: 1 / count if column in throughput else 1 / others for column in columns}
 
 
-Compared = tuple[str, Difference, str]
-
-
 def _latency_kind(phases: Sequence[PhaseData]) -> str:
     """Return the preferred kind of latency among those that the client results of all phases have."""
     return next((kind for kind in KINDS if all(kind in phase.client for phase in phases)), "")
@@ -186,3 +195,64 @@ def _server(a: Sequence[ComparedRun], b: Sequence[ComparedRun], phases: Sequence
         yield column.column, difference(Ratio(), amounts(a, column), amounts(b, column)), ""
     for bound in bounds(pooled):
         yield bound.column, difference(Ratio(), amounts(a, bound), amounts(b, bound)), bound.text
+
+
+@dataclass(frozen=True)
+class CheckedCondition:
+    """A condition, and the reasons why it is met or cannot be checked; none if it is not met."""
+
+    condition: RelativeCondition
+    failures: tuple[str, ...]
+
+
+def checked(condition: RelativeCondition, comparisons: Sequence[Comparison]) -> CheckedCondition:
+    """Check a condition in every phase and in total."""
+    column = condition.column
+    compared = [comparison for comparison in comparisons if comparison.column == column]
+    if not compared:
+        hint = ""
+        if not column.startswith(ALL) and column.endswith(("_p50_ms", "_p95_ms", "_p99_ms")):
+            hint = f" (hint: use {column.removesuffix('_ms').replace('_p', '_above_p')}_share)"
+        return CheckedCondition(condition, (f"{column} is not compared{hint}",))
+    failures = []
+    for comparison in compared:
+        low, high = comparison.difference.low, comparison.difference.high
+        phase_text = f"in phase '{one_line(comparison.phase)}'"
+        if low is None or high is None:
+            if comparison.difference.reason not in ("both zero", "no variation") or _exceeds(condition, comparison):
+                failures.append(
+                    f"{column} has no confidence interval {phase_text}: {comparison.difference.reason or 'A is zero'}"
+                )
+        elif condition.holds(low, high):
+            failures.append(f"the difference of {column} is {100 * low:+.1f}% to {100 * high:+.1f}% {phase_text}")
+    return CheckedCondition(condition, tuple(failures))
+
+
+def _exceeds(condition: RelativeCondition, comparison: Comparison) -> bool:
+    """Return whether a difference between values without variation meets the condition, or is unknown."""
+    if comparison.difference.reason == "both zero":
+        # The relative difference of two zeros is undefined, but they are equal.
+        return condition.holds(0.0, 0.0)
+    return comparison.difference.relative is None or condition.holds(
+        comparison.difference.relative, comparison.difference.relative
+    )
+
+
+@dataclass(frozen=True)
+class Report:
+    """The comparison of two groups of runs, given by their names."""
+
+    a: Sequence[str]
+    b: Sequence[str]
+    warnings: Sequence[str]
+    comparisons: Sequence[Comparison]
+    conditions: Sequence[CheckedCondition]
+
+    @property
+    def is_within_runs(self) -> bool:
+        """Whether the confidence intervals cover only the variation within runs, because each side has one run."""
+        return len(self.a) == len(self.b) == 1
+
+    @property
+    def is_failed(self) -> bool:
+        return any(checked.failures for checked in self.conditions)

@@ -1,5 +1,8 @@
 """The difference of a quantity between two groups of runs, with a confidence interval.
 
+A quantity is a function of sums of amounts over intervals: a ratio of sums, or a percentile of merged counts. Intervals
+and runs are combined by adding their amounts; values of intervals are never averaged.
+
 The variance of a group's value has two estimates. Deleting one run at a time (jackknife) gives the variance between
 runs, which includes the variance within runs. Resampling blocks of intervals gives the variance within runs, which is a
 lower bound. The larger estimate is used. The interval is computed with Student's t distribution and the degrees of
@@ -8,24 +11,121 @@ freedom of Welch and Satterthwaite, because the bootstrap of a few runs gives in
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import expm1, log, sqrt
+from math import ceil, expm1, log, log10, sqrt
+from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-from exporters.results.comparison.block_length import block_length
-from exporters.results.comparison.quantities import Quantity
-from exporters.results.comparison.resampling import Array, resampled_sums
 from exporters.results.comparison.student_t import critical_value, p_value
 
+# As in `Latency.percentiles_s`: a rank may be slightly above a whole number.
+_RANK_ROUNDING = 1e-9
+WINDOW = 10.0
+"""The share of requests above a resampled percentile's value is assumed to change by at most this factor."""
 LEVEL = 0.05
 RESAMPLES = 400
 SEED = 1
 MIN_INTERVALS = 100
 """If a run has fewer intervals, the variance is not estimated from blocks: the estimate would be far too low."""
 _ROUNDING = 1e-12
-
+Array = npt.NDArray[np.float64]
 RunAmounts = Sequence[Array]
 """The amounts of a run's intervals: for each phase, an array of the shape (intervals, amounts)."""
+SAFETY = 2.0
+"""Blocks are this many times as long as the optimal length, because that usually underestimates the variance."""
+MIN_BLOCKS = 5
+"""A series has at least this many blocks; a block is at least as long as the cube root of the series' length."""
+# Constants of Politis and White.
+_SIGNIFICANCE = 2.0
+_MIN_WINDOW = 5
+
+
+class Quantity(Protocol):
+    """A function of sums of amounts."""
+
+    def value(self, sums: Array) -> Array:
+        """Return the values for sums of the shape (..., amounts); NaN if a value is undefined."""
+
+    def influence(self, amounts: Array, sums: Array) -> Array:
+        """Return, up to a factor, how much each row of `amounts` (intervals, amounts) shifts the value for `sums`."""
+
+    def resolution(self, sums: Array) -> float:
+        """Return the smallest observable difference from the value, as a fraction of the value."""
+
+    def narrowed(self, sums: Array) -> "tuple[Quantity, npt.NDArray[np.intp]]":
+        """Return an equivalent quantity with fewer amounts, for sums near `sums`; this makes resampling faster.
+
+        Each of its amounts is the sum of adjacent columns. Also returns the index of the first column of each amount.
+        """
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """The quotient of two sums, such as operations and seconds; `amounts` has the columns numerator and denominator."""
+
+    def value(self, sums: Array) -> Array:
+        denominator = sums[..., 1]
+        ratios: Array = np.divide(
+            sums[..., 0], denominator, out=np.full(denominator.shape, np.nan), where=denominator > 0
+        )
+        return ratios
+
+    def influence(self, amounts: Array, sums: Array) -> Array:
+        return amounts[:, 0] - float(self.value(sums)) * amounts[:, 1]
+
+    def resolution(self, sums: Array) -> float:
+        return 0.0
+
+    def narrowed(self, sums: Array) -> tuple[Quantity, npt.NDArray[np.intp]]:
+        return self, np.arange(len(sums))
+
+
+@dataclass(frozen=True)
+class Percentile:
+    """A percentile of merged counts; `amounts` has a column for each of the values, which are in ascending order."""
+
+    percentage: float
+    values: tuple[float, ...]
+
+    def value(self, sums: Array) -> Array:
+        indices = self._indices(sums)
+        values = np.append(self.values, np.nan)
+        return np.asarray(values[np.where(sums.sum(axis=-1) > 0, indices, len(self.values))])
+
+    def influence(self, amounts: Array, sums: Array) -> Array:
+        index = int(self._indices(sums))
+        excess: Array = amounts[:, : index + 1].sum(axis=1) - self.percentage / 100 * amounts.sum(axis=1)
+        return excess
+
+    def resolution(self, sums: Array) -> float:
+        """Return the larger of the relative distances to the next lower and the next higher value that occurred."""
+        index = int(self._indices(sums))
+        occurred = np.flatnonzero(sums)
+        position = int(np.searchsorted(occurred, index))
+        nearby = [self.values[occurred[i]] for i in (position - 1, position + 1) if 0 <= i < len(occurred)]
+        value = self.values[index]
+        return max((abs(other - value) / value for other in nearby), default=0.0) if value else 0.0
+
+    def narrowed(self, sums: Array) -> tuple[Quantity, npt.NDArray[np.intp]]:
+        """Keep the values whose share of slower requests is within a factor of WINDOW, and merge the others."""
+        occurred = np.flatnonzero(sums)
+        if not len(occurred):
+            return self, np.arange(len(sums))
+        slower = 1 - sums[occurred].cumsum() / sums.sum()
+        tail = 1 - self.percentage / 100
+        kept = occurred[(slower >= tail / WINDOW) & (slower <= tail * WINDOW)]
+        last = int(occurred[-1])
+        # A merged column has the highest of its values.
+        ends = np.unique(np.append(kept, last))
+        starts = np.append(0, ends[:-1] + 1)
+        return Percentile(self.percentage, tuple(self.values[end] for end in ends)), starts
+
+    def _indices(self, sums: Array) -> Array:
+        """Return the indices of the values at the percentile's rank, which is at least 1."""
+        cumulative = sums.cumsum(axis=-1)
+        ranks = np.maximum(np.ceil(self.percentage / 100 * cumulative[..., -1] - _RANK_ROUNDING), 1)
+        return np.asarray((cumulative < ranks[..., np.newaxis]).sum(axis=-1).clip(max=len(self.values) - 1))
 
 
 @dataclass(frozen=True)
@@ -178,3 +278,74 @@ def _effect(a: _Group, b: _Group, shift: float) -> float | None:
     if not degrees or not squares:
         return None
     return shift / sqrt(squares / degrees) * (1 - 3 / (4 * degrees - 1))
+
+
+def block_length(values: Array) -> int:
+    """Return the number of consecutive values in a block: SAFETY times the automatic length of Politis and White.
+
+    Politis, White: Automatic block-length selection for the dependent bootstrap, Econometric Reviews 23 (2004), with
+    the correction of Patton, Politis and White (2009), for blocks of a fixed length.
+    """
+    count = len(values)
+    longest = max(count // MIN_BLOCKS, 1)
+    shortest = min(round(float(count ** (1 / 3))) + 1, longest)
+    centred = values - values.mean()
+    variance = float(centred @ centred) / count
+    if count < 2 * _MIN_WINDOW or not variance:
+        return shortest
+    covariances = _covariances(centred, min(2 * _last_lag(count), count - 1))
+    lags = 2 * _correlated_lags(covariances / variance, count)
+    lag = np.arange(1, min(lags, len(covariances) - 1) + 1)
+    weighted = np.clip(2 * (1 - lag / lags), 0, 1) * covariances[lag]
+    spectrum = variance + 2 * float(weighted.sum())
+    slope = 2 * float((lag * weighted).sum())
+    if spectrum <= 0:
+        return longest
+    optimum = float((1.5 * (slope / spectrum) ** 2 * count) ** (1 / 3))
+    return min(max(ceil(SAFETY * optimum), shortest), longest)
+
+
+def _last_lag(count: int) -> int:
+    """Return the largest lag that is examined."""
+    return ceil(sqrt(count)) + _window(count)
+
+
+def _window(count: int) -> int:
+    return max(_MIN_WINDOW, ceil(sqrt(log10(count))))
+
+
+def _covariances(centred: Array, last_lag: int) -> Array:
+    """Return the autocovariances from lag 0 to `last_lag`."""
+    count = len(centred)
+    size = 1 << (count + last_lag).bit_length()
+    power = np.abs(np.fft.rfft(centred, size)) ** 2
+    return np.fft.irfft(power, size)[: last_lag + 1] / count
+
+
+def _correlated_lags(correlations: Array, count: int) -> int:
+    """Return the lag after which a window of correlations is insignificant, or the largest lag that is examined."""
+    window, last_lag = _window(count), min(_last_lag(count), len(correlations) - 1)
+    is_small = np.abs(correlations[1 : last_lag + 1]) < _SIGNIFICANCE * sqrt(log10(count) / count)
+    for lag in range(len(is_small) - window + 1):
+        if is_small[lag : lag + window].all():
+            return max(lag, 1)
+    return last_lag
+
+
+def resampled_sums(generator: np.random.Generator, amounts: Array, block: int, resamples: int) -> Array:
+    """Return the sums of resamples of `amounts`, an array of (intervals, amounts), as (resamples, amounts).
+
+    A resample of the moving-block bootstrap (Künsch 1989) consists of random blocks of `block` consecutive intervals,
+    and its last block is shortened so that the resample has as many intervals as `amounts`.
+    """
+    count = len(amounts)
+    blocks = ceil(count / block)
+    starts = generator.integers(0, count - block + 1, (blocks, resamples))
+    cumulative = np.vstack([np.zeros(amounts.shape[1]), amounts.cumsum(axis=0)])
+    whole = cumulative[block:] - cumulative[: count - block + 1]
+    # How often each resample contains the block that begins at each interval; its last block is added separately.
+    cells = starts[:-1] + np.arange(resamples) * len(whole)
+    repetitions = np.bincount(cells.ravel(), minlength=resamples * len(whole)).reshape(resamples, len(whole))
+    ends = starts[-1] + count - (blocks - 1) * block
+    sums: Array = repetitions.astype(float) @ whole + cumulative[ends] - cumulative[starts[-1]]
+    return sums

@@ -6,8 +6,12 @@ from dataclasses import dataclass, field
 from shlex import join
 
 from collector.merge.node_settings import NodeSettings
-from collector.printable import count_text
+from collector.printable import count_text, excerpts, single_line
 from collector.runs.run import Run
+
+_SHOWN_NODES = 3
+_MAX_CHARS = 70
+"""The length of a value in a warning about a difference."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,6 @@ def _command(settings: RunSettings) -> str:
     return join(settings.run.command.words) if settings.run.command else "none"
 
 
-_SHOWN_NODES = 3
 SETTINGS = (
     Setting("Cassandra version", _of_nodes("cassandra"), is_decisive=True),
     Setting("schema version", _of_nodes("schema"), is_decisive=True),
@@ -139,3 +142,12 @@ def setting_pairs(a: Sequence[RunSettings], b: Sequence[RunSettings]) -> Iterato
     for setting in SETTINGS:
         first, second = ("; ".join(sorted({setting.value(run) for run in side} - {""})) for side in (a, b))
         yield SettingPair(setting, first, second)
+
+
+def differing_settings(a: Sequence[RunSettings], b: Sequence[RunSettings]) -> Iterator[str]:
+    """Yield a warning for each setting that differs between the groups."""
+    for pair in setting_pairs(a, b):
+        if pair.is_different:
+            first, second = excerpts(single_line(pair.a), single_line(pair.b), _MAX_CHARS)
+            degree = "not comparable" if pair.setting.is_decisive else "possibly not comparable"
+            yield f"{degree}: the {pair.setting.name} is {first} in A and {second} in B"

@@ -20,8 +20,7 @@ from collector.runs.run import (
 )
 from exporters.charts.plot_data import CLUSTER, Mark, Phase
 from exporters.report.report_data import Baseline, Cost, ReportData
-from exporters.results.comparison.comparison import Comparison
-from exporters.results.comparison.comparison_report import Report
+from exporters.results.comparison.comparison import Comparison, Report
 from exporters.results.comparison.inference import Difference
 from exporters.results.comparison.run_settings import RunSettings
 from exporters.results.saturation.saturation import CPU, DISK, GENERATOR, Finding, HotTable, Saturation

@@ -13,7 +13,7 @@ from collector.load_results.client_result import ClientResult
 from collector.load_results.result_file import FOLDER, write_result
 from collector.runs.run import ClockStep, RunPhase
 from collector.runs.run_file import read_run, write_run
-from exporters.results.comparison.client_amounts import ALL
+from exporters.results.comparison.amounts import ALL
 from tests.cli.runs.loaded_run import BEGIN_S, run_in
 
 

@@ -10,8 +10,8 @@ from math import log
 import numpy as np
 
 from exporters.results.capacity.evidence import StepData
-from exporters.results.comparison.client_amounts import ALL, ClientBins
-from exporters.results.comparison.resampling import Array
+from exporters.results.comparison.amounts import ALL, ClientBins
+from exporters.results.comparison.inference import Array
 from exporters.rows.formulas import Cell
 
 SERVICE_RATE = 500.0

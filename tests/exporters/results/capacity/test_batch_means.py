@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from exporters.results.capacity.evidence import MIN_INTERVALS, RULE_OF_THREE, ratio_interval
-from exporters.results.comparison.resampling import Array
+from exporters.results.comparison.inference import Array
 
 
 def autocorrelated(random: np.random.Generator, intervals: int, coefficient: float) -> Array:

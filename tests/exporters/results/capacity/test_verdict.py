@@ -21,8 +21,7 @@ from exporters.results.capacity.verdict import (
     step_verdict,
     verdict_on,
 )
-from exporters.results.comparison.client_amounts import ALL, ClientBins
-from exporters.results.comparison.server_amounts import ServerInterval
+from exporters.results.comparison.amounts import ALL, ClientBins, ServerInterval
 from exporters.results.summary.conditions import condition_of
 from exporters.rows.formulas import Cell
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from exporters.results.comparison.client_amounts import ALL, ClientBins
+from exporters.results.comparison.amounts import ALL, ClientBins
 from exporters.results.comparison.comparison import ComparedRun, PhaseData
 from exporters.results.comparison.inference import RunAmounts
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.load_results.client_result import ClientInterval, ClientResult, Latency, Operation
-from exporters.results.comparison.client_amounts import ALL, client_bins, latency_kinds
+from exporters.results.comparison.amounts import ALL, client_bins, latency_kinds
 from exporters.results.comparison.comparison import ComparedRun, PhaseData, comparisons
 
 COUNTS = st.dictionaries(st.integers(1, 10**10), st.integers(1, 1000), max_size=5)

@@ -3,10 +3,8 @@
 import json
 from collections.abc import Sequence
 
-from exporters.results.comparison.comparison import Comparison, corrected
-from exporters.results.comparison.comparison_json import comparison_json
-from exporters.results.comparison.comparison_report import Report
-from exporters.results.comparison.comparison_text import MAX_CHARS, NOT_CORRECTED, comparison_lines
+from exporters.results.comparison.comparison import Comparison, Report, corrected
+from exporters.results.comparison.comparison_output import MAX_CHARS, NOT_CORRECTED, comparison_json, comparison_lines
 from exporters.results.comparison.inference import Difference
 
 LONG = "client_a_very_long_name_of_an_operation_"

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from exporters.results.comparison.comparison import Comparison, comparisons, corrected
-from exporters.results.comparison.inference import Difference, RunAmounts, difference
-from exporters.results.comparison.quantities import Percentile, Ratio
+from exporters.results.comparison.inference import Difference, Percentile, Ratio, RunAmounts, difference
 from exporters.results.comparison.student_t import critical_value
 from tests.exporters.results.comparison.simulated_runs import simulated, simulated_clients
 

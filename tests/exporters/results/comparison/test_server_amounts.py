@@ -1,6 +1,6 @@
 """The columns of the cluster that are compared: those of the operations that occur, and the total."""
 
-from exporters.results.comparison.server_amounts import row_ratios
+from exporters.results.comparison.amounts import row_ratios
 from exporters.results.summary.phase_summary import occurring
 
 USUAL = {"reads": 10, "writes": 0}

@@ -12,7 +12,7 @@ from collector.load_results.client_result import ClientInterval, ClientResult, O
 from collector.load_results.format_registry import read_file
 from collector.load_results.load_span import LoadTimes, with_stall, with_true_edges
 from collector.load_results.operation_times import OperationTimes
-from exporters.results.comparison.client_amounts import ALL, client_bins
+from exporters.results.comparison.amounts import ALL, client_bins
 from exporters.results.summary.client_points import client_points
 from exporters.results.summary.client_span import client_span
 from exporters.results.summary.client_values import client_values
