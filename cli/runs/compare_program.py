@@ -21,7 +21,7 @@ from collector.runs.cluster_members import member_texts
 from collector.runs.run import Run, RunPhase
 from collector.runs.run_file import RunFileError, is_run, read_run
 from exporters.results.summary.conditions import RelativeCondition
-from exporters.results.summary.phase_coverage import coverage_texts, time_of_day
+from exporters.results.summary.phase_summary import coverage_texts, time_of_day
 
 if TYPE_CHECKING:
     from exporters.results.comparison.comparison import ComparedRun, Report

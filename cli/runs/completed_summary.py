@@ -16,8 +16,7 @@ from collector.recording.header import MAX_MEMORY_BYTES
 from collector.runs.run import Run, RunCondition
 from exporters.results.summary.client_values import with_client_values
 from exporters.results.summary.conditions import condition_of
-from exporters.results.summary.error_share import with_error_share
-from exporters.results.summary.phase_summary import PhaseSummary
+from exporters.results.summary.phase_summary import PhaseSummary, with_error_share
 
 Result = TypeVar("Result")
 

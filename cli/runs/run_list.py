@@ -22,8 +22,7 @@ from collector.runs.cluster_members import member_texts
 from collector.runs.run import Run, RunCommand, RunNode
 from collector.runs.run_file import FILE, RunFileError, content_of, is_finite, is_run, read_run
 from collector.runs.run_texts import step_text
-from exporters.results.summary.phase_coverage import nodes_text, time_of_day
-from exporters.results.summary.phase_summary import occurring
+from exporters.results.summary.phase_summary import nodes_text, occurring, time_of_day
 from exporters.results.summary.summary_text import number_text, summary_lines
 from exporters.rows.formulas import Cell
 from exporters.rows.operation_columns import TOTAL_RATE

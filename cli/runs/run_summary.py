@@ -20,8 +20,15 @@ from collector.model.snapshot import NEVER
 from collector.runs.phases import TOTAL
 from collector.runs.run import Run, RunNode, RunPhase
 from exporters.results.comparison.run_settings import RunSettings, settings_texts
-from exporters.results.summary.phase_coverage import coverage_cells, incomplete_nodes
-from exporters.results.summary.phase_summary import NEEDS, PhaseSummary, peak_rows, peaks_of, phase_values
+from exporters.results.summary.phase_summary import (
+    NEEDS,
+    PhaseSummary,
+    coverage_cells,
+    incomplete_nodes,
+    peak_rows,
+    peaks_of,
+    phase_values,
+)
 from exporters.rows.merged_rows import Choice, Row
 
 _NO_SAMPLE = ClusterSample(Sample("", NEVER, {}, {}), 0)

@@ -9,8 +9,7 @@ from typing import Any
 from collector.atomic_file import write_json
 from collector.runs.run_file import is_finite
 from collector.whole_file import read_whole
-from exporters.results.summary.phase_coverage import coverage_of_content
-from exporters.results.summary.phase_summary import Peak, PhaseSummary
+from exporters.results.summary.phase_summary import Peak, PhaseSummary, coverage_of_content
 from exporters.rows.formulas import Cell
 
 SUMMARY_FILE = "summary.json"

@@ -9,7 +9,7 @@ Times in which nothing completed are:
   the command or, if a command whose result was written while it ran is left with nothing completed for more than
   MAX_EXIT_S, until the command's end.
 
-The part of a phase that several results cover is defined in `exporters.results.summary.client_span`.
+The part of a phase that several results cover is defined in `exporters.results.summary.client_values`.
 """
 
 from collections.abc import Iterable, Sequence

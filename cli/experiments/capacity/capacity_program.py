@@ -38,8 +38,7 @@ from exporters.results.capacity.capacity_output import HEADER, conclusions, step
 from exporters.results.capacity.evidence import StepData
 from exporters.results.capacity.search import SearchPlan, SearchResult, Step, StepResult, search
 from exporters.results.capacity.verdict import Failure, Verdict, rate_text, step_verdict
-from exporters.results.summary.conditions import Condition
-from exporters.results.summary.summary_columns import is_summary_column, similar_column
+from exporters.results.summary.conditions import Condition, is_summary_column, similar_column
 
 RATE, DURATION = "rate", "duration"
 """The placeholders: the rate in operations per second, and the length of a step in seconds."""

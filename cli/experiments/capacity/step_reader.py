@@ -21,8 +21,7 @@ from exporters.results.capacity.evidence import StepData
 from exporters.results.capacity.verdict import Failure
 from exporters.results.comparison.amounts import ALL
 from exporters.results.saturation.saturation import GENERATOR, Saturation
-from exporters.results.summary.phase_coverage import coverage_texts, time_of_day
-from exporters.results.summary.phase_summary import PhaseSummary
+from exporters.results.summary.phase_summary import PhaseSummary, coverage_texts, time_of_day
 
 DEFAULT_INTERVAL_S = 1.0
 

@@ -20,8 +20,7 @@ from collector.runs.phases import WARM_UP
 from collector.runs.run import Run
 from collector.runs.run_file import RunFileError, read_run
 from collector.whole_file import read_whole
-from exporters.results.summary.phase_coverage import coverage_texts, time_of_day
-from exporters.results.summary.phase_summary import NEEDS, phase_values
+from exporters.results.summary.phase_summary import NEEDS, coverage_texts, phase_values, time_of_day
 from exporters.results.sweep.run_values import (
     SERVER,
     RunValues,

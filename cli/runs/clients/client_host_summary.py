@@ -16,8 +16,14 @@ from collector.merge.recordings import recordings
 from collector.merge.sessions import sessions
 from collector.model.metric import Series
 from collector.runs.run import ClientHost, Run, RunPhase
-from exporters.results.summary.client_peaks import CLIENT_NEEDS, ClientHostInterval, client_intervals, client_peaks
-from exporters.results.summary.phase_summary import Peak, PhaseSummary
+from exporters.results.summary.phase_summary import (
+    CLIENT_NEEDS,
+    ClientHostInterval,
+    Peak,
+    PhaseSummary,
+    client_intervals,
+    client_peaks,
+)
 
 Product = TypeVar("Product")
 

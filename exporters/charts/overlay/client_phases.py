@@ -6,8 +6,15 @@ from dataclasses import dataclass, replace
 from collector.load_results.client_result import ClientInterval, ClientResult
 from exporters.charts.data_files import Values, present
 from exporters.charts.plot_data import ClientSeries
-from exporters.results.summary.client_points import ClientPoint, client_points, with_breaks, without_rests
-from exporters.results.summary.client_values import LATENCY_KINDS, latency_of_kind, total_within
+from exporters.results.summary.client_values import (
+    LATENCY_KINDS,
+    ClientPoint,
+    client_points,
+    latency_of_kind,
+    total_within,
+    with_breaks,
+    without_rests,
+)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from collector.load_results.client_result import ClientResult
 from exporters.report.charts.time_chart import MS, OPERATIONS_PER_S, TimeLine
-from exporters.results.summary.client_points import client_points, with_breaks, without_rests
+from exporters.results.summary.client_values import client_points, with_breaks, without_rests
 
 
 def client_lines(results: Sequence[ClientResult], begin_s: float, end_s: float, step_s: float) -> list[TimeLine]:

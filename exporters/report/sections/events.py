@@ -8,7 +8,7 @@ from collector.runs.run_texts import step_text
 from exporters.charts.plot_data import Mark
 from exporters.report.report_blocks import Block, Paragraph, Section, Table
 from exporters.report.report_data import ReportData
-from exporters.results.summary.phase_coverage import gap_text
+from exporters.results.summary.phase_summary import gap_text
 from exporters.texts import clock_text, shown
 
 MAX_ROWS = 200

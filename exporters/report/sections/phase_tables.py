@@ -7,8 +7,7 @@ from collector.node.metrics.requests import ERRORS
 from exporters.report.report_blocks import Block, Paragraph, Section, Table
 from exporters.report.report_data import Cost, ReportData
 from exporters.report.sections.verdict import latency_text
-from exporters.results.summary.phase_coverage import nodes_text
-from exporters.results.summary.phase_summary import PhaseSummary
+from exporters.results.summary.phase_summary import PhaseSummary, nodes_text
 from exporters.results.summary.summary_text import (
     CLIENT_COLUMNS,
     OPERATION_COLUMNS,

@@ -13,8 +13,7 @@ from exporters.charts.data_files import present, series
 from exporters.charts.plot_data import CLUSTER, Run
 from exporters.report.report_blocks import Block, Paragraph, Table
 from exporters.report.report_data import ReportData
-from exporters.results.summary.client_points import client_points
-from exporters.results.summary.client_span import TOLERANCE_S
+from exporters.results.summary.client_values import TOLERANCE_S, client_points
 from exporters.results.summary.phase_summary import PhaseSummary, occurring
 from exporters.results.summary.summary_text import number_text
 from exporters.rows.operation_columns import TOTAL_RATE

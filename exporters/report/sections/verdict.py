@@ -14,9 +14,14 @@ from exporters.report.report_blocks import Paragraph, Section
 from exporters.report.report_data import ReportData
 from exporters.report.sections.first_saturated import saturation_text
 from exporters.results.comparison.run_settings import RunSettings, setting_pairs
-from exporters.results.summary.error_share import failed
-from exporters.results.summary.phase_coverage import coverage_texts, is_lower_bound, subject_text
-from exporters.results.summary.phase_summary import PhaseSummary, occurring
+from exporters.results.summary.phase_summary import (
+    PhaseSummary,
+    coverage_texts,
+    failed,
+    is_lower_bound,
+    occurring,
+    subject_text,
+)
 from exporters.results.summary.summary_text import no_summary_text, number_text
 from exporters.rows.operation_columns import TOTAL_RATE
 from exporters.texts import clock_text, list_text, shown, value_text

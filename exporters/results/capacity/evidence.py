@@ -17,7 +17,7 @@ from exporters.results.comparison.inference import LEVEL, Array
 from exporters.results.comparison.student_t import critical_value
 from exporters.results.summary.client_values import PERCENTILES
 from exporters.results.summary.conditions import Condition
-from exporters.results.summary.error_share import CLIENT_ERROR_SHARE, ERROR_SHARE
+from exporters.results.summary.phase_summary import CLIENT_ERROR_SHARE, ERROR_SHARE
 from exporters.rows.columns import MS
 from exporters.rows.formulas import Cell
 

@@ -17,17 +17,19 @@ from collector.model import histogram
 from collector.model.histogram import GROWTH, Buckets
 from collector.node.metrics.requests import ERRORS, OPERATIONS, Operation
 from exporters.results.comparison.inference import Array, Percentile, Quantity, Ratio
-from exporters.results.summary.client_span import (
+from exporters.results.summary.client_values import (
+    LATENCY_KINDS,
+    PERCENTILES,
     Intervals,
     TimeRange,
     amounts_within,
     client_span,
+    column_name,
     intervals_of,
     lies_inside,
     middle_s,
     steps_of_span,
 )
-from exporters.results.summary.client_values import LATENCY_KINDS, PERCENTILES, column_name
 from exporters.results.summary.phase_summary import phase_values
 from exporters.rows.columns import MS
 from exporters.rows.merged_rows import Choice, Row, table_of

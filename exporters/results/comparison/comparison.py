@@ -1,4 +1,4 @@
-"""The comparison of two groups of runs: every column, in every phase and in total; and conditions on the differences."""
+"""The comparison of two groups of runs: every column, in every phase and in total; and conditions on differences."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

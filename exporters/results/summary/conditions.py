@@ -1,14 +1,28 @@
-"""Conditions on the columns of a summary, such as `read_p99_ms > 10`, and on differences, such as `> +5%`."""
+"""Conditions on the columns of a summary, such as `read_p99_ms > 10`, and on differences, such as `> +5%`.
+
+The names of the columns that a summary can have are known before there is one.
+"""
 
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 
+from collector.merge.cluster_sample import ClusterSample
+from collector.model.sample import Sample
+from collector.model.snapshot import NEVER
 from collector.printable import one_line
-from exporters.results.summary.phase_coverage import is_lower_bound
-from exporters.results.summary.phase_summary import PhaseSummary
+from exporters.results.summary.client_values import PERCENTILES
+from exporters.results.summary.phase_summary import (
+    COVERAGE_COLUMNS,
+    ERROR_SHARE,
+    PhaseSummary,
+    is_lower_bound,
+    phase_values,
+)
 from exporters.rows.formulas import Cell
+from exporters.rows.merged_rows import Choice
 
 OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
@@ -21,6 +35,11 @@ OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
 _CONDITION = re.compile(
     r"\s*(?P<column>[a-z][a-z0-9_]*)\s*(?P<operator>[<>]=?|[!=]=)\s*(?P<limit>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*"
 )
+_RELATIVE = re.compile(
+    r"\s*(?P<column>[a-z][a-z0-9_]*)\s*(?P<operator>[<>]=?)\s*(?P<limit>[-+](?:\d{1,9}\.?\d{0,9}|\.\d{1,9}))\s*%\s*"
+)
+_CLIENT = ("ops_per_s", "errors_per_s", ERROR_SHARE, "count", "mean_ms", *(f"{name}_ms" for name in PERCENTILES))
+_CLIENT_COLUMN = re.compile(rf"client_(?:[a-z0-9_]+_)?(?:{'|'.join(_CLIENT)})")
 
 
 @dataclass(frozen=True)
@@ -61,11 +80,6 @@ def condition_of(text: str) -> Condition:
     return Condition(" ".join(text.split()), match["column"], match["operator"], float(match["limit"]))
 
 
-_RELATIVE = re.compile(
-    r"\s*(?P<column>[a-z][a-z0-9_]*)\s*(?P<operator>[<>]=?)\s*(?P<limit>[-+](?:\d{1,9}\.?\d{0,9}|\.\d{1,9}))\s*%\s*"
-)
-
-
 @dataclass(frozen=True)
 class RelativeCondition:
     """A comparison of the difference between two groups, relative to the first group's value, with a limit."""
@@ -86,3 +100,19 @@ def relative_condition_of(text: str) -> RelativeCondition:
     if match is None:
         raise ValueError("expected COLUMN OPERATOR SIGN NUMBER%, such as 'client_p99_ms > +5%'")
     return RelativeCondition(" ".join(text.split()), match["column"], match["operator"], float(match["limit"]) / 100)
+
+
+def is_summary_column(name: str) -> bool:
+    """Return whether a summary can have the column; the operations of client results may have any names."""
+    return name in _columns() or bool(_CLIENT_COLUMN.fullmatch(name))
+
+
+def similar_column(name: str) -> str:
+    """Return the column with the most similar name; "" if there is none."""
+    return next(iter(get_close_matches(name, [*_columns(), *(f"client_{suffix}" for suffix in _CLIENT)], 1)), "")
+
+
+def _columns() -> list[str]:
+    """Return the columns that do not come from client results."""
+    nothing = ClusterSample(Sample("", NEVER, {}, {}), 0)
+    return list(dict.fromkeys([*phase_values(Choice(), nothing, 0), *COVERAGE_COLUMNS, ERROR_SHARE]))

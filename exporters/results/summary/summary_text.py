@@ -8,8 +8,18 @@ from collector.printable import count_text, one_line
 from collector.runs.phases import TOTAL
 from collector.runs.run import Run
 from exporters.results.summary.client_values import PERCENTILES, UNKNOWN_RATE
-from exporters.results.summary.phase_coverage import coverage_texts, is_lower_bound, nodes_text, time_of_day
-from exporters.results.summary.phase_summary import CLIENT_PEAKS, PEAKS, PROCESS_CPU, Peak, PhaseSummary, occurring
+from exporters.results.summary.phase_summary import (
+    CLIENT_PEAKS,
+    PEAKS,
+    PROCESS_CPU,
+    Peak,
+    PhaseSummary,
+    coverage_texts,
+    is_lower_bound,
+    nodes_text,
+    occurring,
+    time_of_day,
+)
 from exporters.rows.formulas import Cell
 from exporters.rows.operation_columns import TOTAL_RATE
 

@@ -10,7 +10,7 @@ from collector.model import histogram
 from collector.model.histogram import Buckets
 from collector.node.metrics.requests import COUNTED, OPERATIONS
 from exporters.results.summary.client_values import combined_latency, phase_operations, rate_of
-from exporters.results.summary.error_share import failed
+from exporters.results.summary.phase_summary import failed
 from exporters.rows.columns import MS
 from exporters.rows.formulas import Cell
 from exporters.rows.merged_rows import TOTAL

@@ -20,9 +20,8 @@ from collector.model.snapshot import NEVER, Scrape, Snapshot, Tick, with_rounded
 from collector.node.catalogue import CATALOGUE
 from collector.node.metrics.requests import ERRORS
 from collector.node.metrics.separate_writes import NEEDS, REQUESTS, SEPARATE_WRITES, VARIANT, with_separate_writes
-from exporters.results.summary.error_share import ERROR_SHARE, with_error_share
+from exporters.results.summary.phase_summary import ERROR_SHARE, PhaseSummary, phase_values, with_error_share
 from exporters.results.summary.phase_summary import NEEDS as SUMMARY_NEEDS
-from exporters.results.summary.phase_summary import PhaseSummary, phase_values
 from exporters.rows.formulas import Cell
 from exporters.rows.merged_rows import Choice, table_of
 from tests.collector.merge.recorded_nodes import BEGIN_S, assert_same_values, kept, record

@@ -24,8 +24,7 @@ from exporters.results.comparison.comparison import Comparison, Report
 from exporters.results.comparison.inference import Difference
 from exporters.results.comparison.run_settings import RunSettings
 from exporters.results.saturation.saturation import CPU, DISK, GENERATOR, Finding, HotTable, Saturation
-from exporters.results.summary.phase_coverage import coverage_cells
-from exporters.results.summary.phase_summary import Peak, PhaseSummary
+from exporters.results.summary.phase_summary import Peak, PhaseSummary, coverage_cells
 from exporters.rows.formulas import Cell
 from tests.exporters.charts.runs import BEGIN_S, synthetic
 

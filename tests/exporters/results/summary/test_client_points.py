@@ -9,8 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.load_results.client_result import ClientInterval, ClientResult, Latency, Operation
-from exporters.results.summary.client_points import ClientPoint, client_points, with_breaks, without_rests
-from exporters.results.summary.client_values import LATENCY_KINDS, phase_operations
+from exporters.results.summary.client_values import (
+    LATENCY_KINDS,
+    ClientPoint,
+    client_points,
+    phase_operations,
+    with_breaks,
+    without_rests,
+)
 
 MS_NS = 1_000_000
 CLIENTS = st.lists(

@@ -13,9 +13,7 @@ from collector.load_results.format_registry import read_file
 from collector.load_results.load_span import LoadTimes, with_stall, with_true_edges
 from collector.load_results.operation_times import OperationTimes
 from exporters.results.comparison.amounts import ALL, client_bins
-from exporters.results.summary.client_points import client_points
-from exporters.results.summary.client_span import client_span
-from exporters.results.summary.client_values import client_values
+from exporters.results.summary.client_values import client_points, client_span, client_values
 from exporters.results.sweep.run_values import client_run_values
 
 T_S = 1_795_000_000.0

@@ -4,8 +4,14 @@ from dataclasses import replace
 
 from collector.merge.coverage import NO_ANSWER, NOT_SAMPLED, Gap, NodeCoverage, not_recorded
 from collector.runs.run import Run, RunPhase
-from exporters.results.summary.phase_coverage import coverage_cells, coverage_texts, incomplete_nodes, node_text
-from exporters.results.summary.phase_summary import Peak, PhaseSummary
+from exporters.results.summary.phase_summary import (
+    Peak,
+    PhaseSummary,
+    coverage_cells,
+    coverage_texts,
+    incomplete_nodes,
+    node_text,
+)
 from exporters.results.summary.summary_text import few_values_texts, incomplete_texts, no_summary_text, summary_lines
 from tests.collector.zones import local_zone
 from tests.exporters import golden
