@@ -134,9 +134,8 @@ def merge_into(
     Prints notes about the recordings, unless `quiet` is set. Raises the same errors as `merged`.
     """
     from collector.merge.aggregation import NAME
-    from exporters.rows.merged_rows import table_of
+    from exporters.rows.merged_rows import SUFFIXES, header_text, rows_text, table_of
     from exporters.rows.row_files import files_of, join, moved, unpacked, write_files, write_parts
-    from exporters.rows.tsv_csv import SUFFIXES, header_text, rows_text
 
     name = run_name(settings)
     with output_folder(folder), TemporaryDirectory(dir=folder, prefix=".parts-") as temporary:
@@ -243,8 +242,7 @@ def pack_node(run: str, choice: "Choice", node: "NodeRun") -> "Files":
 
 def _node_files(run: str, choice: "Choice", node: "NodeRun") -> "Files":
     from exporters.rows.merged_rows import table_of
-    from exporters.rows.node_text import node_text
-    from exporters.rows.row_files import files_of
+    from exporters.rows.row_files import files_of, node_text
 
     table = table_of(choice)
     return files_of(table, run, node.node, node_text(table, node))

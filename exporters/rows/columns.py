@@ -1,22 +1,33 @@
 """Columns of a row: names in JSON and CSV, headers in a terminal, and the formula of the cells.
 
 The classic columns are defined here because their names and order are stable. Most other columns of the wide view
-come from the metric definitions (`Metric.columns`).
+come from the metric definitions (`Metric.columns`). The cells of machine-readable rows are the same in the default
+command, merged runs and `top`.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from math import isfinite
 
 from collector.model.metric import Kind, Metric, Series, WideColumn
-from exporters.rows.formulas import CollectionTime, Formula, Gauge, Percentage, PerSecond, Ratio, SumOfRates
+from collector.model.sample import Sample
+from exporters.rows.formulas import Cell, CollectionTime, Formula, Gauge, Percentage, PerSecond, Ratio, SumOfRates
 
 MS = 1000.0
 MB = 2**20
 KBIT = 8 / 1000
 PENDING: Series = ("cassandra_compaction_pending",)
-
 DISK, INTERFACE = "disk", "net_interface"
 """Names of the cells that hold the watched devices' names."""
+_CPU = "casstat_cpu_seconds_total"
+_CPU_MODES = ("user", "nice", "system", "irq", "softirq", "idle", "iowait", "steal")
+_CPU_SERIES = tuple((_CPU, mode) for mode in _CPU_MODES)
+_REPAIRS = ("cassandra_read_repairs_attempted_total", "cassandra_read_repairs_blocking_total")
+_GC = "cassandra_jvm_gc_seconds_total"
+# From nodetool gcstats, which covers the time since any client last ran it.
+_GC_INTERVAL, _GC_TOTAL = "cassandra_gcstats_interval_seconds", "cassandra_gcstats_total_seconds"
+_HITS, _LOOKUPS = "cassandra_cache_hits_total", "cassandra_cache_requests_total"
+DIGITS = 4
 
 
 @dataclass(frozen=True)
@@ -41,11 +52,6 @@ class Column:
     help: str = ""
     device: str = ""
     is_gauge: bool = False
-
-
-_CPU = "casstat_cpu_seconds_total"
-_CPU_MODES = ("user", "nice", "system", "irq", "softirq", "idle", "iowait", "steal")
-_CPU_SERIES = tuple((_CPU, mode) for mode in _CPU_MODES)
 
 
 def _cpu_column(name: str, modes: tuple[str, ...], keep: int, text: str = "") -> Column:
@@ -185,13 +191,6 @@ def derived_columns() -> list[Column]:
     return [UTILISATION, gc_pct, *caches, repairs]
 
 
-_REPAIRS = ("cassandra_read_repairs_attempted_total", "cassandra_read_repairs_blocking_total")
-_GC = "cassandra_jvm_gc_seconds_total"
-# From nodetool gcstats, which covers the time since any client last ran it.
-_GC_INTERVAL, _GC_TOTAL = "cassandra_gcstats_interval_seconds", "cassandra_gcstats_total_seconds"
-_HITS, _LOOKUPS = "cassandra_cache_hits_total", "cassandra_cache_requests_total"
-
-
 def shown_columns(metrics: Iterable[Metric]) -> list[Column]:
     """Return the columns that the metric definitions contain."""
     return [_shown(metric, column) for metric in metrics for column in metric.columns]
@@ -211,3 +210,42 @@ def _shown(metric: Metric, shown: WideColumn) -> Column:
         shown.help,
         is_gauge=metric.kind is Kind.GAUGE,
     )
+
+
+def rounded(value: Cell, digits: int = DIGITS) -> Cell:
+    """Return the value; floats are rounded to `digits` places, whole ones become integers, and non-finite ones None."""
+    if not isinstance(value, float):
+        return value
+    if value.is_integer():
+        return int(value)
+    if not isfinite(value):
+        return None
+    number = round(value, digits)
+    return int(number) if number.is_integer() else number
+
+
+def cells(columns: Iterable[Column], sample: Sample, devices: Mapping[str, str]) -> dict[str, Cell]:
+    """Return a sample's cells by column name; a device's name precedes its columns."""
+    row: dict[str, Cell] = {}
+    for column in columns:
+        _add_cell(row, column, sample, devices)
+    return row
+
+
+def cells_with_ends(columns: Iterable[Column], sample: Sample, devices: Mapping[str, str]) -> dict[str, Cell]:
+    """Return the cells; each gauge's cell is followed by its minimum and maximum (`min_…`, `max_…`)."""
+    lowest = replace(sample, values={series: ends[0] for series, ends in sample.spread.items()})
+    highest = replace(sample, values={series: ends[1] for series, ends in sample.spread.items()})
+    row: dict[str, Cell] = {}
+    for column in columns:
+        _add_cell(row, column, sample, devices)
+        if column.is_gauge:
+            row[f"min_{column.name}"] = rounded(column.of(lowest))
+            row[f"max_{column.name}"] = rounded(column.of(highest))
+    return row
+
+
+def _add_cell(row: dict[str, Cell], column: Column, sample: Sample, devices: Mapping[str, str]) -> None:
+    if column.device:
+        row.setdefault(column.device, devices[column.device] or None)
+    row[column.name] = rounded(column.of(sample))

@@ -9,7 +9,7 @@ from typing import Any
 from collector.model.sample import Sample
 from collector.model.snapshot import Event, Tick
 from collector.printable import printable, printable_json
-from exporters.rows.cells import cells, rounded
+from exporters.rows.columns import cells, rounded
 from exporters.rows.table_rows import tables
 from exporters.rows.text_row import compactions_text
 from exporters.rows.view import View, events_text, interval_s, running

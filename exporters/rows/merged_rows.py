@@ -1,6 +1,7 @@
-"""Rows of a merged run, for each node and for the cluster, with the columns of the wide view."""
+"""Rows of a merged run, for each node and for the cluster, with the columns of the wide view; and rows as TSV and CSV."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -11,8 +12,7 @@ from collector.model.metric import Series
 from collector.model.sample import Sample
 from collector.model.snapshot import NEVER
 from collector.node.metrics.requests import OPERATIONS
-from exporters.rows.cells import cells_with_ends, rounded
-from exporters.rows.columns import DISK, INTERFACE
+from exporters.rows.columns import DISK, INTERFACE, cells_with_ends, rounded
 from exporters.rows.formulas import Cell
 from exporters.rows.operation_columns import Operations
 from exporters.rows.view import View, events_text, interval_s
@@ -23,6 +23,19 @@ TOTAL = "operations"
 INTEGER_COLUMNS = ("nodes", "nodes_missing")
 """Columns whose cells are always integers; the cells of other columns are numbers."""
 Row = dict[str, Cell]
+# Characters that would end a TSV cell or row become spaces, because IANA's text/tab-separated-values has no quoting.
+_ENDS = "\t\n\r\x0b\x0c\x85\u2028\u2029"
+_TSV = str.maketrans(dict.fromkeys(_ENDS, " "))
+_UNSAFE = re.compile(f"[{_ENDS}]")
+# The characters that TSV replaces or CSV quotes.
+_SPECIAL = re.compile(f'[{_ENDS},"]')
+_EMPTY = '""'
+_QUOTED = re.compile('[,"\r\n]')
+CSV_LINE_END = "\r\n"
+"""The end of a line in RFC 4180."""
+Text = tuple[str, str]
+"""The same rows as TSV and as CSV."""
+SUFFIXES = (".tsv", ".csv")
 
 
 @dataclass(frozen=True)
@@ -109,3 +122,40 @@ def table_of(choice: Choice) -> Table:
     """Return the columns of a merged run for the reads and writes that the user chose."""
     operations = Operations(choice.keyspace, choice.table, local=choice.local)
     return Table(View(operations, disk=WATCHED, interface=WATCHED, wide=True))
+
+
+def header_text(header: Sequence[str]) -> Text:
+    """Return the header line as TSV and as CSV."""
+    return rows_text(header, [dict(zip(header, header, strict=True))])
+
+
+def rows_text(header: Sequence[str], rows: Iterable[Mapping[str, Cell]]) -> Text:
+    """Return the rows as TSV and as CSV, one line each; absent values become empty cells."""
+    texts = cells_texts(header, rows)
+    # The line of a single empty cell would be an empty one, which readers skip.
+    return "".join(f"{tsv}\n" for tsv, _ in texts), "".join(f"{line or _EMPTY}{CSV_LINE_END}" for _, line in texts)
+
+
+def cells_texts(header: Sequence[str], rows: Iterable[Mapping[str, Cell]]) -> list[Text]:
+    """Return the cells of each row as TSV and as CSV, without the end of the line."""
+    texts = []
+    for row in rows:
+        cells = _texts(header, row)
+        is_plain = not _SPECIAL.search("".join(cells))
+        texts.append(("\t".join(cells), ",".join(cells)) if is_plain else (_tsv(cells), ",".join(map(_quoted, cells))))
+    return texts
+
+
+def _quoted(cell: str) -> str:
+    # Python's csv module refuses NUL before 3.11.
+    return '"{}"'.format(cell.replace('"', '""')) if _QUOTED.search(cell) else cell
+
+
+def _texts(header: Sequence[str], row: Mapping[str, Cell]) -> list[str]:
+    return [
+        "" if (cell := row.get(column)) is None else cell if isinstance(cell, str) else repr(cell) for column in header
+    ]
+
+
+def _tsv(cells: Sequence[str]) -> str:
+    return "\t".join(cells if not _UNSAFE.search("".join(cells)) else [cell.translate(_TSV) for cell in cells])

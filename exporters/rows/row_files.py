@@ -11,8 +11,8 @@ from pathlib import Path, PurePosixPath
 
 import zstandard
 
-from exporters.rows.merged_rows import Table
-from exporters.rows.tsv_csv import SUFFIXES, Text
+from collector.merge.merge_job import NodeRun
+from exporters.rows.merged_rows import SUFFIXES, Table, Text, rows_text
 
 Files = Sequence[tuple[PurePosixPath, bytes]]
 """Relative paths and contents."""
@@ -35,12 +35,24 @@ class WrittenFiles:
     others: tuple[Path, ...]
 
 
+def node_text(table: Table, node: NodeRun) -> Text:
+    """Return a node's rows as TSV and as CSV; the node's arrays, if there are any, save most of the time."""
+    if node.columns is not None:
+        # Imported here because the reference merge does not need numpy.
+        from exporters.rows.column_arrays import NoArrayError, array_text
+
+        try:
+            return array_text(table, node, node.columns)
+        except NoArrayError:
+            pass
+    return rows_text(table.header, (row for _, row in table.node_rows(node)))
+
+
 def files_of(table: Table, run: str, node: str, text: Text) -> Files:
     """Return the files, beginning with TSV and CSV; `text` is the rows."""
     files = [(PurePosixPath(f"rows{suffix}"), rows.encode()) for suffix, rows in zip(SUFFIXES, text, strict=True)]
     if find_spec("pyarrow") is not None and text[1]:
-        from exporters.rows.parquet import table_path
-        from exporters.rows.parquet_rows import rows_parquet
+        from exporters.rows.parquet import rows_parquet, table_path
 
         files.append((table_path("rows", run, node), rows_parquet(table, text[1])))
     return files

@@ -13,8 +13,7 @@ from collector.model.snapshot import NEVER
 from collector.node.catalogue import CATALOGUE
 from collector.node.jolokia.table_budget import OTHERS
 from collector.node.metrics.tables import REMAINDERS
-from exporters.rows.cells import rounded
-from exporters.rows.columns import MS
+from exporters.rows.columns import MS, rounded
 from exporters.rows.formulas import ratio, times
 
 _COUNT, _TOTAL = REMAINDERS.values()

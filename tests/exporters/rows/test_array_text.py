@@ -20,12 +20,10 @@ from collector.node.catalogue import CATALOGUE
 from collector.node.metrics.separate_writes import SEPARATE_WRITES
 from collector.recording.header import Header
 from collector.recording.reader import Integrity
-from exporters.rows.array_text import MAX_NUMBER, array_text, number_texts, rounded_numbers
-from exporters.rows.cells import rounded
-from exporters.rows.column_arrays import NoArrayError
-from exporters.rows.merged_rows import Choice, table_of
-from exporters.rows.node_text import node_text
-from exporters.rows.tsv_csv import rows_text
+from exporters.rows.column_arrays import MAX_NUMBER, NoArrayError, array_text, number_texts, rounded_numbers
+from exporters.rows.columns import rounded
+from exporters.rows.merged_rows import Choice, rows_text, table_of
+from exporters.rows.row_files import node_text
 
 TABLE = table_of(Choice())
 COLLECTIONS = "cassandra_jvm_gc_seconds_total"

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from collector.arrow import pq
 from exporters.rows.formulas import Cell
-from exporters.rows.merged_rows import Choice, table_of
-from exporters.rows.parquet_rows import rows_parquet
-from exporters.rows.tsv_csv import rows_text
+from exporters.rows.merged_rows import Choice, rows_text, table_of
+from exporters.rows.parquet import rows_parquet
 
 TABLE = table_of(Choice())
 
@@ -43,7 +42,7 @@ GROWTH = """
 import re, sys
 from pathlib import Path
 from exporters.rows.merged_rows import Choice, table_of
-from exporters.rows.parquet_rows import rows_parquet
+from exporters.rows.parquet import rows_parquet
 
 def used() -> int:
     return int(re.search(r"VmData:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
