@@ -31,7 +31,7 @@ from exporters.results.capacity.search import SearchResult
 from exporters.results.comparison.comparison_output import HEADERS as COMPARISON_HEADERS
 from exporters.results.summary.phase_summary import PhaseSummary
 from exporters.results.summary.summary_text import summary_lines
-from exporters.rows.text_row import header as line_header
+from exporters.rows.printed_rows import text_header as line_header
 from exporters.rows.view import View
 from exporters.sinks.parts.sink_url import sink_urls
 from tests.every import every

@@ -18,9 +18,8 @@ from collector.model.rates import Summary
 from collector.model.sample import Sample
 from collector.node.metrics.separate_writes import with_separate_writes
 from collector.printable import count_text, printable
-from exporters.rows import json_csv, text_row
+from exporters.rows import printed_rows
 from exporters.rows.columns import Column
-from exporters.rows.event_text import event_line
 from exporters.rows.table_rows import table_lines
 from exporters.rows.view import View, has_news, logged, with_last_known, without_running
 from exporters.rows.view import interval_s as sample_interval_s
@@ -126,7 +125,9 @@ def print_rows(
             view = view_for(sample)
             # Events are written first because printing the row raises an exception if the reader has closed the pipe.
             if output.events is not None:
-                output.events.append([event_line(sample.node, event, sample.tick.time_s) for event in logged(sample)])
+                output.events.append(
+                    [printed_rows.event_line(sample.node, event, sample.tick.time_s) for event in logged(sample)]
+                )
             # A signal may arrive as soon as the reader sees the row, which must then be part of the averages.
             with stop.deferred():
                 summary.add(sample)
@@ -180,11 +181,11 @@ class _DataPrinter:
 
     def __init__(self, output: OutputOptions) -> None:
         self._header = output.header and output.form == "csv"
-        self._text = json_csv.json_row if output.form == "json" else json_csv.csv_row
+        self._text = printed_rows.json_row if output.form == "json" else printed_rows.csv_row
 
     def begin(self, view: View) -> None:
         if self._header:
-            _print(json_csv.csv_header(view))
+            _print(printed_rows.csv_header(view))
             self._header = False
 
     def row(self, view: View, sample: Sample) -> None:
@@ -211,7 +212,7 @@ class _TextPrinter:
         self._groups(view)
 
     def row(self, view: View, sample: Sample) -> None:
-        marks = text_row.marks(sample, self._interval_s)
+        marks = printed_rows.marks(sample, self._interval_s)
         self._has_rates = self._has_rates or has_news(sample)
         if view.source == "nodetool" and not self._has_rates:
             # On a busy machine, a report takes many intervals.
@@ -234,10 +235,10 @@ class _TextPrinter:
         groups, width = self._groups(view)
         for columns in groups[:-1]:
             self._print_header(view, columns)
-            _print(printable(text_row.row(replace(view, compactions=False), columns, sample, label, width)))
+            _print(printable(printed_rows.text_row(replace(view, compactions=False), columns, sample, label, width)))
         if len(groups) > 1:
             self._print_header(view, groups[-1])
-        self._print_marked(text_row.row(view, groups[-1], sample, label, width), marks, colour)
+        self._print_marked(printed_rows.text_row(view, groups[-1], sample, label, width), marks, colour)
         if len(groups) > 1:
             _print("")
         return width
@@ -260,13 +261,13 @@ class _TextPrinter:
         """
         size = shutil.get_terminal_size() if self._terminal else None
         width = size.columns if size else None
-        groups = text_row.groups(view, width)
+        groups = printed_rows.groups(view, width)
         if len(groups) > 1:
             return groups, width
-        header = text_row.header(view, groups[0])
+        header = printed_rows.text_header(view, groups[0])
         screen_full = size is not None and self._since_header >= max(size.lines - 2, 5)
         if self._header and (header != self._last_header or screen_full):
-            if header != self._last_header and (hidden := text_row.hidden_text(view, groups[0])):
+            if header != self._last_header and (hidden := printed_rows.hidden_text(view, groups[0])):
                 _print(self._paint(DIM, f"# {hidden}"))
             self._print_header(view, groups[0])
             self._last_header, self._since_header = header, 0
@@ -274,7 +275,7 @@ class _TextPrinter:
 
     def _print_header(self, view: View, columns: list[Column]) -> None:
         if self._header:
-            _print(self._paint(BOLD, printable(text_row.header(view, columns))))
+            _print(self._paint(BOLD, printable(printed_rows.text_header(view, columns))))
 
     def _paint(self, colour: str, text: str) -> str:
         return f"{colour}{text}{PLAIN}" if self._colour else text

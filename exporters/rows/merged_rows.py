@@ -1,4 +1,4 @@
-"""Rows of a merged run, for each node and for the cluster, with the columns of the wide view; and rows as TSV and CSV."""
+"""Rows of a merged run, for each node and for the cluster, with the columns of the wide view; rows as TSV and CSV."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -13,7 +13,7 @@ from collector.node.jolokia.client import Jolokia
 from collector.node.jolokia.mbean_source import MBeanSource
 from collector.node.node_sampler import NameOverrides, NodeSampler
 from collector.node.selection import Selection
-from exporters.rows import json_csv
+from exporters.rows import printed_rows
 from exporters.rows.operation_columns import Operations
 from exporters.rows.view import View
 from tests.faults.fake_jolokia import FakeJolokia
@@ -96,7 +96,7 @@ class Simulation:
         with suppress(SourceError):
             sampler.learn(3.0)
         for sample in sampler.samples(ticks(self.clock, self._interval_s), self._interval_s):
-            row: Row = json.loads(json_csv.json_row(view_for_sample(view, sampler.devices, sample), sample))
+            row: Row = json.loads(printed_rows.json_row(view_for_sample(view, sampler.devices, sample), sample))
             yield row
 
 

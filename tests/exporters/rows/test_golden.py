@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from exporters.rows import json_csv, text_row
+from exporters.rows import printed_rows
 from exporters.rows.view import View
 from tests.collector.zones import local_zone
 from tests.exporters import golden
@@ -30,25 +30,33 @@ def _central_europe() -> Iterator[None]:
 
 @pytest.mark.parametrize(("name", "view"), TEXTS.items())
 def test_the_text_output_matches_its_golden_file(name: str, view: View) -> None:
-    columns = text_row.fitting(view, None)
-    rows = [text_row.row(view, columns, sample) for sample in (busy(), unknown())]
+    columns = printed_rows.fitting(view, None)
+    rows = [printed_rows.text_row(view, columns, sample) for sample in (busy(), unknown())]
     golden.check(
-        name, "\n".join([text_row.header(view, columns), *rows, text_row.row(view, columns, busy(), "Average"), ""])
+        name,
+        "\n".join(
+            [
+                printed_rows.text_header(view, columns),
+                *rows,
+                printed_rows.text_row(view, columns, busy(), "Average"),
+                "",
+            ]
+        ),
     )
 
 
 @pytest.mark.parametrize(("name", "view"), TABLES.items())
 def test_json_matches_its_golden_file(name: str, view: View) -> None:
-    rows = [json_csv.json_row(view, sample) for sample in (busy(), unknown())]
+    rows = [printed_rows.json_row(view, sample) for sample in (busy(), unknown())]
     golden.check(f"table.{name}.jsonl", "\n".join([*rows, ""]))
 
 
 @pytest.mark.parametrize(("name", "view"), TABLES.items())
 def test_csv_matches_its_golden_file(name: str, view: View) -> None:
-    rows = [json_csv.csv_row(view, sample) for sample in (busy(), unknown())]
-    golden.check(f"table.{name}.csv", "\n".join([json_csv.csv_header(view), *rows, ""]))
+    rows = [printed_rows.csv_row(view, sample) for sample in (busy(), unknown())]
+    golden.check(f"table.{name}.csv", "\n".join([printed_rows.csv_header(view), *rows, ""]))
 
 
 def test_the_time_column_is_local_and_the_epoch_column_is_not() -> None:
     for view, expected in ((plain(time="Time"), "23:13:20"), (plain(time="Epoch"), "1700000000")):
-        assert text_row.row(view, [], busy()).strip() == expected
+        assert printed_rows.text_row(view, [], busy()).strip() == expected

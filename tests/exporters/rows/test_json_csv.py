@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from collector.model.sample import Sample
 from collector.model.snapshot import Event, Tick
 from collector.printable import printable
-from exporters.rows import json_csv
+from exporters.rows import printed_rows
 from exporters.rows.operation_columns import Operations
 from exporters.rows.view import View
 from tests.exporters.samples import busy, plain, unknown
@@ -53,11 +53,11 @@ every_sample = pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
 @every_view
 @every_sample
 def test_documented_names_come_first_in_their_order(view: View, sample: Sample) -> None:
-    assert list(json.loads(json_csv.json_row(view, sample)))[: len(DOCUMENTED)] == DOCUMENTED
+    assert list(json.loads(printed_rows.json_row(view, sample)))[: len(DOCUMENTED)] == DOCUMENTED
 
 
 def test_the_default_view_has_no_other_names() -> None:
-    assert list(json_csv.row(plain(), busy())) == [*DOCUMENTED, *ADDED]
+    assert list(printed_rows.row_values(plain(), busy())) == [*DOCUMENTED, *ADDED]
 
 
 @every_sample
@@ -65,9 +65,9 @@ def test_picked_columns_follow_the_time_interval_and_node_in_their_order(sample:
     picked = ("writes_per_s", "disk_util_pct", "reads_per_s", "cpu_user_pct", "heap_used_mb", "compactions_pending")
     view = plain(picked=picked)
     names = ["time", "interval_s", "node", *picked]
-    row = json.loads(json_csv.json_row(view, sample))
+    row = json.loads(printed_rows.json_row(view, sample))
     assert list(row) == names
-    wide = json_csv.row(plain(wide=True), sample)
+    wide = printed_rows.row_values(plain(wide=True), sample)
     assert row == {name: wide[name] for name in names}
     header, cells = rows_of(view, sample)
     assert header == names
@@ -77,19 +77,19 @@ def test_picked_columns_follow_the_time_interval_and_node_in_their_order(sample:
 @every_view
 @every_sample
 def test_a_json_row_is_one_line(view: View, sample: Sample) -> None:
-    text = json_csv.json_row(view, replace(sample, events=(Event("no_answer", "one\ntwo\r\nthree\u2028four"),)))
+    text = printed_rows.json_row(view, replace(sample, events=(Event("no_answer", "one\ntwo\r\nthree\u2028four"),)))
     assert "\n" not in text
     assert "\r" not in text
     assert json.loads(text)["node"] == "10.0.0.1"
 
 
 def test_json_does_not_escape_non_ascii_node_names() -> None:
-    assert "knoten-\u00fc" in json_csv.json_row(plain(), replace(unknown(), node="knoten-\u00fc"))
+    assert "knoten-\u00fc" in printed_rows.json_row(plain(), replace(unknown(), node="knoten-\u00fc"))
 
 
 @every_view
 def test_unknown_values_are_null_in_json(view: View) -> None:
-    cells = json_csv.row(view, unknown())
+    cells = printed_rows.row_values(view, unknown())
     assert cells.pop("compactions", []) == []
     assert {name for name, value in cells.items() if value is not None} <= ALWAYS
     assert cells["interval_s"] is None
@@ -97,19 +97,21 @@ def test_unknown_values_are_null_in_json(view: View) -> None:
 
 @every_view
 def test_unknown_values_are_empty_in_csv(view: View) -> None:
-    names, cells = (next(csv.reader([text])) for text in (json_csv.csv_header(view), json_csv.csv_row(view, unknown())))
+    names, cells = (
+        next(csv.reader([text])) for text in (printed_rows.csv_header(view), printed_rows.csv_row(view, unknown()))
+    )
     filled = {name for name, cell in zip(names, cells, strict=True) if cell}
     assert filled <= ALWAYS | {"compactions"}
 
 
 def test_a_remote_machine_has_no_disk_and_no_interface() -> None:
-    cells = json_csv.row(View(), unknown())
+    cells = printed_rows.row_values(View(), unknown())
     assert cells["disk"] is None
     assert cells["net_interface"] is None
 
 
 def test_json_values_are_those_of_the_interval() -> None:
-    cells = json_csv.row(plain(), busy())
+    cells = printed_rows.row_values(plain(), busy())
     assert cells["time"] == 1_700_000_000
     assert cells["interval_s"] == 2
     assert cells["reads_per_s"] == 4321.5
@@ -127,7 +129,7 @@ def test_json_values_are_those_of_the_interval() -> None:
 
 
 def test_percentiles_ascend_to_the_maximum() -> None:
-    cells = json_csv.row(plain(), busy())
+    cells = printed_rows.row_values(plain(), busy())
     for word in ("read", "write"):
         percentiles = [cells[f"{word}_{name}_ms"] for name in ("p50", "p95", "p99", "max")]
         assert percentiles == sorted(percentiles)
@@ -136,15 +138,15 @@ def test_percentiles_ascend_to_the_maximum() -> None:
 
 def test_running_compactions_are_objects_in_json_and_text_in_csv() -> None:
     view = plain(compactions=True)
-    assert json_csv.row(view, busy())["compactions"] == [
+    assert printed_rows.row_values(view, busy())["compactions"] == [
         {"type": "Compaction", "keyspace": "ks", "table": "t2", "done_pct": 58.4},
         {"type": "Validation", "keyspace": "ks", "table": "t1", "done_pct": 10.0},
     ]
-    assert next(csv.reader([json_csv.csv_row(view, busy())]))[-1] == "Pen/2 Min/58% Val/10%"
+    assert next(csv.reader([printed_rows.csv_row(view, busy())]))[-1] == "Pen/2 Min/58% Val/10%"
 
 
 def test_fractions_of_a_second_are_kept_in_the_time() -> None:
-    assert json_csv.row(plain(), replace(unknown(), tick=Tick(1_700_000_000.1)))["time"] == 1_700_000_000.1
+    assert printed_rows.row_values(plain(), replace(unknown(), tick=Tick(1_700_000_000.1)))["time"] == 1_700_000_000.1
 
 
 views = st.sampled_from(VIEWS)
@@ -153,7 +155,9 @@ texts = st.one_of(st.text(max_size=20), st.text(",;\"\r\n' \t", max_size=8))
 
 def rows_of(view: View, sample: Sample) -> list[list[str]]:
     """Return the header and the row, parsed from CSV."""
-    return list(csv.reader(io.StringIO(f"{json_csv.csv_header(view)}\n{json_csv.csv_row(view, sample)}\n", newline="")))
+    return list(
+        csv.reader(io.StringIO(f"{printed_rows.csv_header(view)}\n{printed_rows.csv_row(view, sample)}\n", newline=""))
+    )
 
 
 UNUSUAL_TEXTS = ["a, b", 'say "no"', "one\ntwo", "one\r\ntwo", "one\rtwo", "'", ";", " blank "]
@@ -184,4 +188,4 @@ def test_csv_rows_have_as_many_cells_as_their_header(view: View, sample: str, ev
 
 @every_view
 def test_csv_and_json_have_the_same_names(view: View) -> None:
-    assert next(csv.reader([json_csv.csv_header(view)])) == list(json_csv.row(view, busy()))
+    assert next(csv.reader([printed_rows.csv_header(view)])) == list(printed_rows.row_values(view, busy()))

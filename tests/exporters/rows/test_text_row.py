@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from collector.model.histogram import Buckets
 from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import Event, Tick
-from exporters.rows import text_row
+from exporters.rows import printed_rows
 from exporters.rows.operation_columns import Operations
 from exporters.rows.view import View
 from tests.exporters.samples import busy, plain, unknown
@@ -43,21 +43,21 @@ def without_compactions(sample: Sample) -> Sample:
 
 @given(views, widths)
 def test_a_line_is_never_wider_than_the_terminal(view: View, width: int) -> None:
-    columns = text_row.fitting(view, width)
+    columns = printed_rows.fitting(view, width)
     for text in (
-        text_row.header(view, columns),
-        text_row.row(view, columns, unknown()),
-        text_row.row(view, columns, without_compactions(busy())),
+        printed_rows.text_header(view, columns),
+        printed_rows.text_row(view, columns, unknown()),
+        printed_rows.text_row(view, columns, without_compactions(busy())),
     ):
         assert len(text) <= width or len(columns) == 1
 
 
 @given(views, widths)
 def test_rows_match_the_header_in_cell_count_and_width(view: View, width: int) -> None:
-    columns = text_row.fitting(view, width)
-    header = text_row.header(view, columns)
+    columns = printed_rows.fitting(view, width)
+    header = printed_rows.text_header(view, columns)
     for sample in (unknown(), without_compactions(busy())):
-        row = text_row.row(view, columns, sample)
+        row = printed_rows.text_row(view, columns, sample)
         assert len(row.split()) == len(header.split())
         if not view.compactions:
             assert len(row) == len(header)
@@ -65,7 +65,7 @@ def test_rows_match_the_header_in_cell_count_and_width(view: View, width: int) -
 
 @given(views, widths)
 def test_the_least_important_columns_are_dropped_completely(view: View, width: int) -> None:
-    kept = text_row.fitting(view, width)
+    kept = printed_rows.fitting(view, width)
     dropped = [column for column in view.text_columns if column not in kept]
     assert kept == [column for column in view.text_columns if column in kept]
     assert kept
@@ -74,18 +74,20 @@ def test_the_least_important_columns_are_dropped_completely(view: View, width: i
 
 @given(views)
 def test_a_wider_terminal_never_shows_less(view: View) -> None:
-    fits = [[column.name for column in text_row.fitting(view, width)] for width in range(20, 251, 10)]
+    fits = [[column.name for column in printed_rows.fitting(view, width)] for width in range(20, 251, 10)]
     assert all(set(narrower) <= set(wider) for narrower, wider in pairwise(fits))
 
 
 @given(views)
 def test_as_many_columns_are_shown_as_fit(view: View) -> None:
     for width in range(20, 251, 10):
-        kept = text_row.fitting(view, width)
+        kept = printed_rows.fitting(view, width)
         dropped = [column for column in view.text_columns if column not in kept]
         if dropped:
             more = max(dropped, key=lambda column: column.keep)
-            wider = text_row.header(view, [column for column in view.text_columns if column in kept or column is more])
+            wider = printed_rows.text_header(
+                view, [column for column in view.text_columns if column in kept or column is more]
+            )
             # The widths may be equal, because without a time column, `fitting` reserves one character more than the
             # header needs.
             assert len(wider) >= width
@@ -94,43 +96,43 @@ def test_as_many_columns_are_shown_as_fit(view: View) -> None:
 @given(views, widths)
 def test_the_wide_view_shows_every_column_in_several_lines(view: View, width: int) -> None:
     wide = replace(view, wide=True)
-    groups = text_row.groups(wide, width)
+    groups = printed_rows.groups(wide, width)
     assert [column for group in groups for column in group] == wide.text_columns
-    assert all(len(text_row.header(wide, group)) <= width or len(group) == 1 for group in groups)
+    assert all(len(printed_rows.text_header(wide, group)) <= width or len(group) == 1 for group in groups)
 
 
 @given(views, widths)
 def test_columns_that_do_not_fit_are_counted(view: View, width: int) -> None:
-    columns = text_row.fitting(view, width)
+    columns = printed_rows.fitting(view, width)
     hidden = len(view.text_columns) - len(columns)
-    assert text_row.hidden_text(view, columns).startswith(f"{hidden} of " if hidden else "")
-    assert bool(text_row.hidden_text(view, columns)) == bool(hidden)
+    assert printed_rows.hidden_text(view, columns).startswith(f"{hidden} of " if hidden else "")
+    assert bool(printed_rows.hidden_text(view, columns)) == bool(hidden)
 
 
 @given(views)
 def test_without_a_terminal_all_columns_are_shown(view: View) -> None:
-    assert text_row.fitting(view, None) == list(view.text_columns)
+    assert printed_rows.fitting(view, None) == list(view.text_columns)
 
 
 @pytest.mark.parametrize(("time", "cells"), [("", 0), ("Time", 1), ("Epoch", 1)])
 def test_an_interval_without_values_has_only_absent_cells(time: str, cells: int) -> None:
     view = plain(time=time, wide=True)
-    row = text_row.row(view, view.text_columns, unknown()).split()
+    row = printed_rows.text_row(view, view.text_columns, unknown()).split()
     assert len(row) == cells + len(view.text_columns)
     assert set(row[cells:]) == {"-"}
 
 
 def test_an_unknown_number_of_compactions_is_not_zero() -> None:
-    assert text_row.compactions_text(unknown()) == "Pen/-"
+    assert printed_rows.compactions_text(unknown()) == "Pen/-"
 
 
 def test_compactions_are_sorted_by_progress() -> None:
-    assert text_row.compactions_text(busy()) == "Pen/2 Min/58% Val/10%"
+    assert printed_rows.compactions_text(busy()) == "Pen/2 Min/58% Val/10%"
 
 
 def test_default_columns_have_the_order_of_the_former_script() -> None:
     view = plain(percentiles=True)
-    assert text_row.header(view, view.text_columns).split() == [
+    assert printed_rows.text_header(view, view.text_columns).split() == [
         *("Rds/s", "RdLat", "Wrts/s", "WrtLat", "%user", "%system", "%idle", "%iowait", "%steal"),
         *("vdar/s", "w/s", "rMB/s", "wMB/s", "eth0NetRxKb", "NetTxKb", "Rd99th", "Rd95th", "Wrt99th", "Wrt95th"),
     ]
@@ -141,8 +143,8 @@ def test_the_values_of_a_busy_node_stay_under_their_headers(factor: float) -> No
     # With a factor of 20, the sample has the load of a fast node: 86,000 reads/s and 40 Mbit/s.
     view, sample = plain(), busy()
     values = {series: multiplied(value, factor) for series, value in sample.values.items()}
-    header = text_row.header(view, view.text_columns)
-    assert len(text_row.row(view, view.text_columns, replace(sample, values=values))) == len(header)
+    header = printed_rows.text_header(view, view.text_columns)
+    assert len(printed_rows.text_row(view, view.text_columns, replace(sample, values=values))) == len(header)
 
 
 def test_one_gbit_per_second_stays_under_its_header() -> None:
@@ -152,50 +154,50 @@ def test_one_gbit_per_second_stays_under_its_header() -> None:
         ("node_disk_writes_completed_total", "vda"): Rate(120_000.0, 1.0),
         ("cassandra_client_requests_total", "Read"): Rate(123_456.7, 1.0),
     }
-    row = text_row.row(view, view.text_columns, replace(unknown(), values=values))
-    assert len(row) == len(text_row.header(view, view.text_columns))
+    row = printed_rows.text_row(view, view.text_columns, replace(unknown(), values=values))
+    assert len(row) == len(printed_rows.text_header(view, view.text_columns))
 
 
 @pytest.mark.parametrize("time_s", [1_700_000_000.0, 1_700_000_000.5, 1_700_000_000.25, 1_700_000_000.1])
 def test_the_epoch_with_fractions_stays_under_its_header(time_s: float) -> None:
     view = plain(time="Epoch")
-    row = text_row.row(view, view.text_columns, replace(unknown(), tick=Tick(time_s)))
+    row = printed_rows.text_row(view, view.text_columns, replace(unknown(), tick=Tick(time_s)))
     assert float(row.split()[0]) == time_s
-    assert len(row) == len(text_row.header(view, view.text_columns))
+    assert len(row) == len(printed_rows.text_header(view, view.text_columns))
 
 
 def test_a_label_replaces_the_time() -> None:
     view = plain(time="Time")
-    row, averages = (text_row.row(view, view.text_columns, busy(), label) for label in ("", "Average"))
+    row, averages = (printed_rows.text_row(view, view.text_columns, busy(), label) for label in ("", "Average"))
     assert averages.split()[0] == "Average"
     assert averages.split()[1:] == row.split()[1:]
     assert len(averages) == len(row)
 
 
 def test_a_normal_row_has_no_marks() -> None:
-    assert text_row.marks(replace(busy(), events=()), 2.0) == ""
-    assert text_row.marks(unknown(), 1.0) == ""
+    assert printed_rows.marks(replace(busy(), events=()), 2.0) == ""
+    assert printed_rows.marks(unknown(), 1.0) == ""
 
 
 @pytest.mark.parametrize(("late_s", "marked"), [(0.0, False), (0.09, False), (0.11, True), (0.5, True)])
 def test_a_late_row_shows_its_delay(late_s: float, marked: bool) -> None:
-    text = text_row.marks(replace(unknown(), tick=Tick(1.0, late_s=late_s)), 1.0)
+    text = printed_rows.marks(replace(unknown(), tick=Tick(1.0, late_s=late_s)), 1.0)
     assert text == (f"late by {1000 * late_s:.0f} ms" if marked else "")
 
 
 def test_a_row_over_a_gap_shows_the_time_it_covers() -> None:
     sample = replace(busy(), events=())
-    assert text_row.marks(sample, 2.0) == ""
-    assert text_row.marks(sample, 1.0) == "rates averaged over 2.0 s"
+    assert printed_rows.marks(sample, 2.0) == ""
+    assert printed_rows.marks(sample, 1.0) == "rates averaged over 2.0 s"
 
 
 def test_events_are_shown_as_text() -> None:
     sample = replace(unknown(), events=(Event("restart", "restarted"), Event("missed", "2 ticks missed")))
-    assert text_row.marks(sample, 1.0) == "restarted; 2 ticks missed"
+    assert printed_rows.marks(sample, 1.0) == "restarted; 2 ticks missed"
 
 
 @pytest.mark.parametrize("text", ["one\ntwo", "one\r\ntwo", "one\u2028two"])
 def test_an_event_text_stays_on_one_line(text: str) -> None:
-    marks = text_row.marks(replace(unknown(), events=(Event("no_answer", text),)), 1.0)
+    marks = printed_rows.marks(replace(unknown(), events=(Event("no_answer", text),)), 1.0)
     assert marks.split() == ["one", "two"]
     assert len(marks.splitlines()) == 1

@@ -1,19 +1,29 @@
-"""A sample as a row of text for a terminal."""
+"""A sample as a row that the default command prints: text for a terminal, JSON or CSV; and its events as lines of text.
 
+JSON and CSV have the same column names.
+"""
+
+import csv
+import io
+import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timezone
+from typing import Any
 
 from collector.model.sample import Sample
-from exporters.rows.columns import Column
+from collector.model.snapshot import Event, Tick
+from collector.printable import one_line, printable, printable_json
+from exporters.rows.columns import Column, cells, rounded
 from exporters.rows.formulas import Cell, number
-from exporters.rows.view import View, interval_s, problems, running
+from exporters.rows.table_rows import tables
+from exporters.rows.view import View, events_text, interval_s, problems, running
 
 # A row gets a remark if its tick is late by more than LATE_SHARE intervals, or if its rates cover more than
 # GAP_SHARE intervals.
 LATE_SHARE = 0.1
 GAP_SHARE = 1.5
 ABSENT = "-"
-
 _TIME_WIDTH = {"": 0, "Time": 8, "Epoch": 14}
 _COMPACTIONS = "Compactions"
 _SHORT = {"Compaction": "Min", "Major compaction": "Maj"}
@@ -57,14 +67,14 @@ def _width(column: Column) -> int:
     return max(len(column.header), 5 + column.digits)
 
 
-def header(view: View, columns: Sequence[Column]) -> str:
+def text_header(view: View, columns: Sequence[Column]) -> str:
     return _joined(view, view.time, [column.header.rjust(_width(column)) for column in columns], _COMPACTIONS)
 
 
-def row(view: View, columns: Sequence[Column], sample: Sample, label: str = "", width: int | None = None) -> str:
+def text_row(view: View, columns: Sequence[Column], sample: Sample, label: str = "", width: int | None = None) -> str:
     """Return the row; `label` replaces the time. Compactions that do not fit into `width` are omitted."""
-    cells = [_cell(column, column.of(sample)).rjust(_width(column)) for column in columns]
-    text = _joined(view, label or _clock(view, sample), cells, compactions_text(sample))
+    texts = [_cell(column, column.of(sample)).rjust(_width(column)) for column in columns]
+    text = _joined(view, label or _clock(view, sample), texts, compactions_text(sample))
     if view.compactions and width is not None and len(text) > width:
         text = text[: width - 1].rpartition(" ")[0] + " …"
     return text
@@ -115,3 +125,81 @@ def marks(sample: Sample, interval: float) -> str:
     elif sample.last_known and sample.age_s is not None:
         words.append(f"Cassandra's values are {sample.age_s:.1f} s old")
     return "; ".join(words)
+
+
+def row_values(view: View, sample: Sample) -> dict[str, Any]:
+    """Return the row as values that JSON can represent, keyed by column name; absent values are None."""
+    content: dict[str, Any] = {
+        "time": rounded(sample.tick.time_s),
+        "interval_s": rounded(interval_s(sample), 6),
+        "node": sample.node,
+        **(_picked(view, sample) if view.picked else _usual(view, sample)),
+    }
+    if view.compactions:
+        content["compactions"] = running(sample)
+    if view.tables:
+        content["tables"] = tables(sample)
+    return content
+
+
+def _picked(view: View, sample: Sample) -> dict[str, Any]:
+    """Return the cells of the columns that the user picked, and of no others, not even a device's name."""
+    known = cells(view.columns, sample, view.devices)
+    return {name: known[name] for name in view.picked}
+
+
+def _usual(view: View, sample: Sample) -> dict[str, Any]:
+    return {
+        **cells(view.promised, sample, view.devices),
+        "percentiles": "decayed" if view.decayed else "interval",
+        "events": [_event(event) for event in sample.events],
+        "late_ms": rounded(1000 * sample.tick.late_s),
+        "source": view.source or None,
+        "cassandra_age_s": rounded(sample.age_s, 3),
+        **cells(view.more, sample, view.devices),
+    }
+
+
+def _event(event: Event) -> dict[str, Any]:
+    when = {} if event.time_s is None else {"time": round(event.time_s, 3)}
+    return {"kind": event.kind, "text": event.text, **when}
+
+
+def json_row(view: View, sample: Sample) -> str:
+    """Return the row as one line of JSON."""
+    return printable_json(json.dumps(row_values(view, sample), ensure_ascii=False))
+
+
+def csv_header(view: View) -> str:
+    return _csv(row_values(view, Sample("", Tick(0.0), {}, {})))
+
+
+def csv_row(view: View, sample: Sample) -> str:
+    """Return the row as CSV: absent values are empty, and events are separated by semicolons.
+
+    Text is made printable but is otherwise unchanged. Import it into a spreadsheet as text; otherwise the spreadsheet
+    may evaluate some of it as formulas.
+    """
+    content = row_values(view, sample)
+    if "events" in content:
+        content["events"] = events_text(sample)
+    if "compactions" in content:
+        content["compactions"] = compactions_text(sample)
+    return _csv("" if value is None else value for value in content.values())
+
+
+def _csv(values: Iterable[Any]) -> str:
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\r\n").writerow(printable(str(value)) for value in values)
+    return out.getvalue().removesuffix("\r\n")
+
+
+def event_line(node: str, event: Event, seen_s: float) -> str:
+    """Return the event as one line without a newline, such as `2026-11-21T12:24:30.219+01:00 node1 gc GC … 312 ms`.
+
+    The time is local, in ISO 8601. `seen_s` (seconds since the epoch) is used for an event without a time.
+    """
+    time_s = seen_s if event.time_s is None else event.time_s
+    # Round first: isoformat truncates and could show the previous millisecond.
+    when = datetime.fromtimestamp(round(time_s, 3), timezone.utc).astimezone().isoformat(timespec="milliseconds")
+    return f"{when} {one_line(node)} {one_line(event.kind)} {one_line(event.text)}"
