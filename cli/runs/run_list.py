@@ -24,7 +24,7 @@ from collector.runs.run_file import FILE, RunFileError, content_of, is_finite, i
 from collector.runs.run_texts import step_text
 from exporters.results.summary.phase_summary import nodes_text, occurring, time_of_day
 from exporters.results.summary.summary_text import number_text, summary_lines
-from exporters.rows.formulas import Cell
+from exporters.rows.columns import Cell
 from exporters.rows.operation_columns import TOTAL_RATE
 
 HEADERS = ("START", "DURATION", "NAME", "TAGS", "READS/s", "p99 ms", "WRITES/s", "p99 ms", "WHERE")

@@ -10,7 +10,7 @@ from collector.atomic_file import write_json
 from collector.runs.run_file import is_finite
 from collector.whole_file import read_whole
 from exporters.results.summary.phase_summary import Peak, PhaseSummary, coverage_of_content
-from exporters.rows.formulas import Cell
+from exporters.rows.columns import Cell
 
 SUMMARY_FILE = "summary.json"
 MAX_SUMMARY_BYTES = 16 << 20

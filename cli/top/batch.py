@@ -13,8 +13,7 @@ from cli.top.view_state import ViewState, set_of
 from collector.printable import printable_json
 from exporters.live.frame import ALL, Frame
 from exporters.live.live_columns import COLUMNS, Cells, other_operations, value
-from exporters.rows.columns import rounded
-from exporters.rows.formulas import Cell
+from exporters.rows.columns import Cell, rounded
 from exporters.rows.operation_columns import TOTAL_RATE
 
 # Wide enough for all columns, since the output is not limited by a terminal's width.

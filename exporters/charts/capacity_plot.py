@@ -10,7 +10,7 @@ from exporters.charts.plot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Dra
 from exporters.charts.plot_panel import axis, legend, plot
 from exporters.results.capacity.search import SearchResult
 from exporters.results.capacity.verdict import rate_text
-from exporters.rows.formulas import Cell
+from exporters.rows.columns import Cell
 
 _SIZE = 1200, 700
 

@@ -16,8 +16,17 @@ from collector.model.metric import Kind, Series
 from collector.model.sample import Sample
 from collector.node.catalogue import CATALOGUE
 from collector.node.metrics.requests import COUNTED, ERRORS, OPERATIONS, Operation
-from exporters.rows.columns import Column
-from exporters.rows.formulas import Cell, Formula, Gauge, JointFormula, Percentage, SumOfRates, number, percentages
+from exporters.rows.columns import (
+    Cell,
+    Column,
+    Formula,
+    Gauge,
+    JointFormula,
+    Percentage,
+    SumOfRates,
+    number,
+    percentages,
+)
 from exporters.rows.operation_columns import LatencyQuantile, Operations, latency_quantiles
 from exporters.rows.table_rows import NEEDS as TABLES
 from exporters.rows.view import View, with_last_known

@@ -20,8 +20,19 @@ from collector.model.metric import Series
 from collector.node.metrics.decaying_percentiles import DECAYED
 from collector.node.metrics.jvm import counts_pauses
 from collector.node.metrics.requests import OPERATIONS
-from exporters.rows.columns import DIGITS, DISK, INTERFACE, MS, rounded
-from exporters.rows.formulas import CollectionTime, Gauge, Percentage, PerSecond, Ratio, SumOfRates
+from exporters.rows.columns import (
+    DIGITS,
+    DISK,
+    INTERFACE,
+    MS,
+    CollectionTime,
+    Gauge,
+    Percentage,
+    PerSecond,
+    Ratio,
+    SumOfRates,
+    rounded,
+)
 from exporters.rows.merged_rows import CSV_LINE_END, TOTAL, Row, Table, Text, cells_texts, first_cells, last_cells
 from exporters.rows.operation_columns import (
     ADDED,

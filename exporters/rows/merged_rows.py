@@ -12,8 +12,7 @@ from collector.model.metric import Series
 from collector.model.sample import Sample
 from collector.model.snapshot import NEVER
 from collector.node.metrics.requests import OPERATIONS
-from exporters.rows.columns import DISK, INTERFACE, cells_with_ends, rounded
-from exporters.rows.formulas import Cell
+from exporters.rows.columns import DISK, INTERFACE, Cell, cells_with_ends, rounded
 from exporters.rows.operation_columns import Operations
 from exporters.rows.view import View, events_text, interval_s
 

@@ -13,8 +13,7 @@ from collector.node.jolokia.table_budget import OTHERS
 from collector.node.metrics.decaying_percentiles import DECAYED
 from collector.node.metrics.requests import ERRORS, OPERATIONS, Operation
 from collector.node.metrics.separate_writes import NEEDS, REQUESTS, SEPARATE_WRITE
-from exporters.rows.columns import MS, Column
-from exporters.rows.formulas import JointFormula, SumOfRates, number, per_s, ratio, sum_of_known, times
+from exporters.rows.columns import MS, Column, JointFormula, SumOfRates, number, per_s, ratio, sum_of_known, times
 
 TOTAL_RATE = "operations_per_s"
 """The column with the rate of all operations."""

@@ -14,8 +14,7 @@ from typing import Any
 from collector.model.sample import Sample
 from collector.model.snapshot import Event, Tick
 from collector.printable import one_line, printable, printable_json
-from exporters.rows.columns import Column, cells, rounded
-from exporters.rows.formulas import Cell, number
+from exporters.rows.columns import Cell, Column, cells, number, rounded
 from exporters.rows.table_rows import tables
 from exporters.rows.view import View, events_text, interval_s, problems, running
 

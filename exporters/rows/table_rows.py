@@ -13,8 +13,7 @@ from collector.model.snapshot import NEVER
 from collector.node.catalogue import CATALOGUE
 from collector.node.jolokia.table_budget import OTHERS
 from collector.node.metrics.tables import REMAINDERS
-from exporters.rows.columns import MS, rounded
-from exporters.rows.formulas import ratio, times
+from exporters.rows.columns import MS, ratio, rounded, times
 
 _COUNT, _TOTAL = REMAINDERS.values()
 _DURATION = "cassandra_table_operation_duration_seconds"

@@ -19,9 +19,9 @@ from exporters.rows.columns import (
     derived_columns,
     disk_columns,
     network_columns,
+    number,
     shown_columns,
 )
-from exporters.rows.formulas import number
 from exporters.rows.operation_columns import Operations, more_operation_columns, operation_columns
 from exporters.rows.table_rows import NEEDS as TABLE_METRICS
 

@@ -18,8 +18,7 @@ from exporters.results.comparison.student_t import critical_value
 from exporters.results.summary.client_values import PERCENTILES
 from exporters.results.summary.conditions import Condition
 from exporters.results.summary.phase_summary import CLIENT_ERROR_SHARE, ERROR_SHARE
-from exporters.rows.columns import MS
-from exporters.rows.formulas import Cell
+from exporters.rows.columns import MS, Cell
 
 _NS_PER_MS = 1e6
 # A percentile is at most the limit if the share of operations above the limit is at most that of the percentile.

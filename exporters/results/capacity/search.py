@@ -11,7 +11,7 @@ from math import floor, log, log10, sqrt
 
 from exporters.results.capacity.verdict import Failure, Verdict
 from exporters.results.summary.conditions import Condition
-from exporters.rows.formulas import Cell
+from exporters.rows.columns import Cell
 
 RAMP, HALVING, CONFIRMATION = "ramp", "bisection", "confirmation"
 SIGNIFICANT_DIGITS = 3

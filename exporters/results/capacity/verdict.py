@@ -11,8 +11,7 @@ from collector.node.metrics.requests import COUNTED
 from exporters.results.capacity.evidence import Evidence, StepData, evidence_of, ratio_interval
 from exporters.results.comparison.amounts import ALL, ClientBins
 from exporters.results.summary.conditions import OPERATORS, Condition
-from exporters.rows.columns import MS
-from exporters.rows.formulas import Cell
+from exporters.rows.columns import MS, Cell
 
 MIN_ACHIEVED = 0.99
 """The share of the target rate that the load generator must achieve; many miss it by less than 1% by design."""

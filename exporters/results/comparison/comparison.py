@@ -21,7 +21,7 @@ from exporters.results.comparison.amounts import (
 from exporters.results.comparison.inference import LEVEL, Difference, Ratio, RunAmounts, difference
 from exporters.results.summary.conditions import RelativeCondition
 from exporters.results.summary.phase_summary import occurring
-from exporters.rows.formulas import Cell
+from exporters.rows.columns import Cell
 from exporters.rows.operation_columns import TOTAL_RATE
 
 # The columns of throughput: of the clients, or of the cluster if there are no client results.

@@ -15,7 +15,7 @@ from collector.node.host.process import ALLOWED_CPUS, cpu_numbers
 from collector.node.log.log_events import collection_s
 from collector.node.metrics.jvm import counts_pauses
 from exporters.results.saturation.saturation import QUEUED, TABLE_OPERATIONS, Loads, Operations, table_operations
-from exporters.rows.formulas import number, per_s, sum_of_known
+from exporters.rows.columns import number, per_s, sum_of_known
 from exporters.rows.merged_rows import Choice, Row, table_of
 
 _NETWORK_SPEED: Series = (SPEED.name, WATCHED)

@@ -35,8 +35,7 @@ from collector.load_results.client_result import (
 )
 from collector.load_results.result_checks import TOLERANCE
 from exporters.results.summary.phase_summary import PhaseSummary
-from exporters.rows.columns import MS, rounded
-from exporters.rows.formulas import Cell, times
+from exporters.rows.columns import MS, Cell, rounded, times
 
 UNKNOWN_RATE = "the clients' throughput is unknown, because no time is covered by whole intervals of all client results"
 LATENCY_KINDS = ("response", "service")

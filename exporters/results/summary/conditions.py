@@ -21,7 +21,7 @@ from exporters.results.summary.phase_summary import (
     is_lower_bound,
     phase_values,
 )
-from exporters.rows.formulas import Cell
+from exporters.rows.columns import Cell
 from exporters.rows.merged_rows import Choice
 
 OPERATORS: Mapping[str, Callable[[float, float], bool]] = {

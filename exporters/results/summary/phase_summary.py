@@ -18,8 +18,7 @@ from collector.model.sample import Rate, Sample
 from collector.node.host.busy_processes import CPU_TIME
 from collector.node.metrics.requests import COUNTED, ERRORS, OPERATIONS, Operation
 from collector.printable import count_text, local_time, one_line
-from exporters.rows.columns import MS, rounded
-from exporters.rows.formulas import Cell, times
+from exporters.rows.columns import MS, Cell, rounded, times
 from exporters.rows.merged_rows import TOTAL, Choice, Row, table_of
 
 DISCARDED = "cassandra_native_discarded_total"

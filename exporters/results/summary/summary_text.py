@@ -20,7 +20,7 @@ from exporters.results.summary.phase_summary import (
     occurring,
     time_of_day,
 )
-from exporters.rows.formulas import Cell
+from exporters.rows.columns import Cell
 from exporters.rows.operation_columns import TOTAL_RATE
 
 OPERATION_COLUMNS = (

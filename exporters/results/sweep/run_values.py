@@ -11,8 +11,7 @@ from collector.model.histogram import Buckets
 from collector.node.metrics.requests import COUNTED, OPERATIONS
 from exporters.results.summary.client_values import combined_latency, phase_operations, rate_of
 from exporters.results.summary.phase_summary import failed
-from exporters.rows.columns import MS
-from exporters.rows.formulas import Cell
+from exporters.rows.columns import MS, Cell
 from exporters.rows.merged_rows import TOTAL
 from exporters.rows.operation_columns import TOTAL_RATE
 

@@ -9,8 +9,7 @@ from collector.printable import indented_json
 from exporters.results.summary.summary_text import number_text
 from exporters.results.sweep.run_values import CLIENT, SERVER
 from exporters.results.sweep.sweep_rows import ERROR_TOLERANCE, NOT_CONVERGED_SHARE, SweepRow, SweepTable
-from exporters.rows.columns import rounded
-from exporters.rows.formulas import Cell
+from exporters.rows.columns import Cell, rounded
 from exporters.texts import escaped_text, shown
 
 _COMMON_HEADERS = ("mean ms", "p50 ms", "p95 ms", "p99 ms", "errors", "error share", "")

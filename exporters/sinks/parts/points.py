@@ -17,7 +17,7 @@ from collector.model.identity import Identity
 from collector.model.metric import Metric, Owner, Series
 from collector.model.sample import Rate, Sample
 from exporters.bounded_labels import BoundedLabels
-from exporters.rows.formulas import ratio
+from exporters.rows.columns import ratio
 from exporters.sinks.sink import NodeTick, Sink
 
 PER_S, VALUE = "per_s", "value"

@@ -22,7 +22,7 @@ from collector.node.metrics.requests import ERRORS
 from collector.node.metrics.separate_writes import NEEDS, REQUESTS, SEPARATE_WRITES, VARIANT, with_separate_writes
 from exporters.results.summary.phase_summary import ERROR_SHARE, PhaseSummary, phase_values, with_error_share
 from exporters.results.summary.phase_summary import NEEDS as SUMMARY_NEEDS
-from exporters.rows.formulas import Cell
+from exporters.rows.columns import Cell
 from exporters.rows.merged_rows import Choice, table_of
 from tests.collector.merge.recorded_nodes import BEGIN_S, assert_same_values, kept, record
 from tests.examples import examples

@@ -25,7 +25,7 @@ from exporters.results.comparison.inference import Difference
 from exporters.results.comparison.run_settings import RunSettings
 from exporters.results.saturation.saturation import CPU, DISK, GENERATOR, Finding, HotTable, Saturation
 from exporters.results.summary.phase_summary import Peak, PhaseSummary, coverage_cells
-from exporters.rows.formulas import Cell
+from exporters.rows.columns import Cell
 from tests.exporters.charts.runs import BEGIN_S, synthetic
 
 HOSTILE = "</script><img src=\"http://evil.example/x\" onerror='alert(1)'>\x1b]52;c;eA==\x07\u202e|`*&amp;"

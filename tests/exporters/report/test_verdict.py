@@ -11,7 +11,7 @@ from exporters.report.report_data import ReportData
 from exporters.report.sections.verdict import verdict
 from exporters.results.comparison.run_settings import RunSettings
 from exporters.results.summary.phase_summary import PhaseSummary
-from exporters.rows.formulas import Cell
+from exporters.rows.columns import Cell
 
 ERRORS = {f"{word}_{name}": 0 for word in ("read", "write") for name in ("timeouts", "unavailables", "failures")}
 USUAL = {"reads_per_s": 84.0, "read_p99_ms": 1.5, "writes_per_s": 166.0, **ERRORS}

@@ -12,7 +12,7 @@ from collector.node.catalogue import CATALOGUE
 from collector.node.host import cpu
 from collector.node.metrics.separate_writes import with_separate_writes
 from exporters.catalogue_page import page
-from exporters.rows.formulas import Cell
+from exporters.rows.columns import Cell
 from exporters.rows.operation_columns import Operations
 from exporters.rows.view import View, interval_s
 from tests.exporters.samples import busy, durations, plain, rate, unknown

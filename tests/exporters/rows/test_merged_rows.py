@@ -19,7 +19,7 @@ from collector.node.metrics.requests import OPERATIONS, Operation
 from exporters.charts.data_files import slowest
 from exporters.charts.merged_run import NodeRows, node_rows, run_of
 from exporters.charts.plot_data import CLUSTER
-from exporters.rows.formulas import Cell
+from exporters.rows.columns import Cell
 from exporters.rows.merged_rows import Choice, header_text, rows_text, table_of
 from tests.collector.merge import recorded_nodes
 from tests.collector.merge.generated_runs import BEGIN_S, GeneratedNode, record, record_three_nodes

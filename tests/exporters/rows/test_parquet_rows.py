@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from collector.arrow import pq
-from exporters.rows.formulas import Cell
+from exporters.rows.columns import Cell
 from exporters.rows.merged_rows import Choice, rows_text, table_of
 from exporters.rows.parquet import rows_parquet
 

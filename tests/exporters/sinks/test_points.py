@@ -13,7 +13,7 @@ from collector.model.metric import Metric, Series
 from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import Tick
 from collector.node.catalogue import CATALOGUE as SHIPPED
-from exporters.rows.formulas import ratio
+from exporters.rows.columns import ratio
 from exporters.sinks.influxdb import LineEncoder, key
 from exporters.sinks.parts.points import rows, time_ms
 from tests.collector.snapshots import BYTES, CATALOGUE, DURATIONS, REQUESTS, SECONDS, STATE

@@ -12,7 +12,7 @@ import numpy as np
 from exporters.results.capacity.evidence import StepData
 from exporters.results.comparison.amounts import ALL, ClientBins
 from exporters.results.comparison.inference import Array
-from exporters.rows.formulas import Cell
+from exporters.rows.columns import Cell
 
 SERVICE_RATE = 500.0
 WORKERS = 8

@@ -23,7 +23,7 @@ from exporters.results.capacity.verdict import (
 )
 from exporters.results.comparison.amounts import ALL, ClientBins, ServerInterval
 from exporters.results.summary.conditions import condition_of
-from exporters.rows.formulas import Cell
+from exporters.rows.columns import Cell
 
 SECONDS = 40
 
