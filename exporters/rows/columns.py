@@ -363,6 +363,11 @@ def rounded(value: Cell, digits: int = DIGITS) -> Cell:
     return int(number) if number.is_integer() else number
 
 
+def cell_number(cell: Cell) -> float | None:
+    """Return the number in a cell; None if there is none."""
+    return float(cell) if isinstance(cell, int | float) else None
+
+
 def cells(columns: Iterable[Column], sample: Sample, devices: Mapping[str, str]) -> dict[str, Cell]:
     """Return a sample's cells by column name; a device's name precedes its columns."""
     row: dict[str, Cell] = {}

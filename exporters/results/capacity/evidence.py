@@ -18,7 +18,7 @@ from exporters.results.comparison.student_t import critical_value
 from exporters.results.summary.client_values import PERCENTILES
 from exporters.results.summary.conditions import Condition
 from exporters.results.summary.phase_summary import CLIENT_ERROR_SHARE, ERROR_SHARE
-from exporters.rows.columns import MS, Cell
+from exporters.rows.columns import MS, Cell, cell_number
 
 _NS_PER_MS = 1e6
 # A percentile is at most the limit if the share of operations above the limit is at most that of the percentile.
@@ -69,8 +69,7 @@ def evidence_of(objective: Condition, data: StepData) -> Evidence:
     A percentile is tested by the share of operations above the limit: it is below the limit if the share is below that
     of the percentile.
     """
-    cell = data.values.get(objective.column)
-    value = float(cell) if isinstance(cell, int | float) else None
+    value = cell_number(data.values.get(objective.column))
     if value is None or objective.operator not in _TESTED or not objective.limit:
         return Evidence(value)
     return _of_client(objective, value, data.client) or _of_server(objective, value, data.server) or Evidence(value)

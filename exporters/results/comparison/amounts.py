@@ -31,7 +31,7 @@ from exporters.results.summary.client_values import (
     steps_of_span,
 )
 from exporters.results.summary.phase_summary import phase_values
-from exporters.rows.columns import MS
+from exporters.rows.columns import MS, cell_number
 from exporters.rows.merged_rows import Choice, Row, table_of
 from exporters.rows.operation_columns import TOTAL_RATE
 
@@ -248,16 +248,11 @@ class RowRatio:
         rows = [
             (sum(parts) * (weight if self.scaled else 1.0), weight)
             for interval in intervals
-            if (weight := _number(interval.row, self.weight))
-            and len(parts := [part for name in self.parts if (part := _number(interval.row, name)) is not None])
+            if (weight := cell_number(interval.row.get(self.weight)))
+            and len(parts := [part for name in self.parts if (part := cell_number(interval.row.get(name))) is not None])
             == len(self.parts)
         ]
         return np.array(rows, dtype=float).reshape(len(rows), 2)
-
-
-def _number(row: Row, name: str) -> float | None:
-    cell = row.get(name)
-    return float(cell) if isinstance(cell, int | float) else None
 
 
 def row_ratios(operations: Sequence[Operation] = OPERATIONS) -> Iterator[RowRatio]:

@@ -21,7 +21,7 @@ from exporters.results.comparison.amounts import (
 from exporters.results.comparison.inference import LEVEL, Difference, Ratio, RunAmounts, difference
 from exporters.results.summary.conditions import RelativeCondition
 from exporters.results.summary.phase_summary import occurring
-from exporters.rows.columns import Cell
+from exporters.rows.columns import Cell, cell_number
 from exporters.rows.operation_columns import TOTAL_RATE
 
 # The columns of throughput: of the clients, or of the cluster if there are no client results.
@@ -181,7 +181,7 @@ def _client_difference(
 def _stated(side: Sequence[ComparedRun], phases: Sequence[str], column: str) -> float | None:
     """Return the summary's value of a column; None if there are several runs or phases."""
     cell = side[0].phases[phases[0]].stated.get(column) if len(side) == len(phases) == 1 else None
-    return float(cell) if isinstance(cell, int | float) else None
+    return cell_number(cell)
 
 
 def _server(a: Sequence[ComparedRun], b: Sequence[ComparedRun], phases: Sequence[str]) -> Iterator[Compared]:

@@ -15,8 +15,8 @@ from collector.node.host.process import ALLOWED_CPUS, cpu_numbers
 from collector.node.log.log_events import collection_s
 from collector.node.metrics.jvm import counts_pauses
 from exporters.results.saturation.saturation import QUEUED, TABLE_OPERATIONS, Loads, Operations, table_operations
-from exporters.rows.columns import number, per_s, sum_of_known
-from exporters.rows.merged_rows import Choice, Row, table_of
+from exporters.rows.columns import cell_number, number, per_s, sum_of_known
+from exporters.rows.merged_rows import Choice, table_of
 
 _NETWORK_SPEED: Series = (SPEED.name, WATCHED)
 _BYTES = ("node_network_receive_bytes_total", "node_network_transmit_bytes_total")
@@ -69,7 +69,7 @@ def node_usage(grid: SpanGrid, choice: Choice, node: NodeRun) -> dict[int, NodeU
         values = {
             measure: factor * value
             for measure, (column, factor) in _COLUMNS.items()
-            if (value := _number(row, column)) is not None
+            if (value := cell_number(row.get(column))) is not None
         } | _network_load(sample)
         process_cpu = _process_cpu(sample)
         if node.head.sources:
@@ -80,9 +80,11 @@ def node_usage(grid: SpanGrid, choice: Choice, node: NodeRun) -> dict[int, NodeU
             values["gc_share"] = silent_gc[index]
         known = {
             "cpu_busy": _cpu_busy(sample),
-            "disk_await_ms": max((await_ms for column in _AWAITS if (await_ms := _number(row, column))), default=None),
+            "disk_await_ms": max(
+                (await_ms for column in _AWAITS if (await_ms := cell_number(row.get(column)))), default=None
+            ),
             _CPU: process_cpu,
-            QUEUED: sum_of_known(_number(row, column) for column in _PENDING),
+            QUEUED: sum_of_known(cell_number(row.get(column)) for column in _PENDING),
         }
         loads = values | {name: value for name, value in known.items() if value is not None}
         usage[index] = NodeUsage(loads, table_operations(sample))
@@ -108,11 +110,6 @@ def _network_load(sample: Sample) -> dict[str, float]:
     speed = number(sample, _NETWORK_SPEED)
     rates = [rate for name in _BYTES if (rate := per_s(sample, (name, WATCHED))) is not None]
     return {"network_used": max(rates) / speed} if speed and rates else {}
-
-
-def _number(row: Row, column: str) -> float | None:
-    value = row.get(column)
-    return value if isinstance(value, int | float) else None
 
 
 def _process_cpu(sample: Sample) -> float | None:

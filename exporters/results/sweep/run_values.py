@@ -11,7 +11,7 @@ from collector.model.histogram import Buckets
 from collector.node.metrics.requests import COUNTED, OPERATIONS
 from exporters.results.summary.client_values import combined_latency, phase_operations, rate_of
 from exporters.results.summary.phase_summary import failed
-from exporters.rows.columns import MS, Cell
+from exporters.rows.columns import MS, Cell, cell_number
 from exporters.rows.merged_rows import TOTAL
 from exporters.rows.operation_columns import TOTAL_RATE
 
@@ -94,9 +94,9 @@ def server_run_values(
         whole = None if before is None else (before * warm_up_s + rate * measured_s) / (warm_up_s + measured_s)
     operations = _total(measured, TOTAL)
     means = [
-        (count, _number(measured.get(f"{operation.word}_mean_ms")))
+        (count, cell_number(measured.get(f"{operation.word}_mean_ms")))
         for operation in COUNTED
-        if (count := _number(measured.get(operation.plural)))
+        if (count := cell_number(measured.get(operation.plural)))
     ]
     occurred = [operation.is_usual or bool(measured.get(operation.plural)) for operation in COUNTED]
     known = [part for part, is_needed in zip(buckets, occurred, strict=True) if part is not None and is_needed]
@@ -123,12 +123,8 @@ def weighted_mean(pairs: Sequence[tuple[float, float | None]]) -> float | None:
 
 def _total(columns: Mapping[str, Cell], name: str, end: str = "") -> float | None:
     """Return a total over operations; None if the part of reads or of writes, `reads` plus `end`, is unknown."""
-    parts = [_number(columns.get(f"{operation.plural}{end}")) for operation in OPERATIONS if operation.is_usual]
-    return None if None in parts else _number(columns.get(name))
-
-
-def _number(cell: Cell) -> float | None:
-    return float(cell) if isinstance(cell, int | float) else None
+    parts = [cell_number(columns.get(f"{operation.plural}{end}")) for operation in OPERATIONS if operation.is_usual]
+    return None if None in parts else cell_number(columns.get(name))
 
 
 def content_of_values(values: RunValues) -> dict[str, Any]:
