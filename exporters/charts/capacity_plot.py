@@ -9,7 +9,7 @@ from exporters.charts.data_files import Columns
 from exporters.charts.plot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
 from exporters.charts.plot_panel import axis, legend, plot
 from exporters.results.capacity.search import SearchResult
-from exporters.results.capacity.verdict import rate_text
+from exporters.results.capacity.step_verdict import rate_text
 from exporters.rows.columns import Cell
 
 _SIZE = 1200, 700

@@ -37,7 +37,7 @@ from collector.runs.run_texts import accepted_name, command_name
 from exporters.results.capacity.capacity_output import HEADER, conclusions, step_line, step_text
 from exporters.results.capacity.evidence import StepData
 from exporters.results.capacity.search import SearchPlan, SearchResult, Step, StepResult, search
-from exporters.results.capacity.verdict import Failure, Verdict, rate_text, step_verdict
+from exporters.results.capacity.step_verdict import Failure, Verdict, rate_text, step_verdict
 from exporters.results.summary.conditions import Condition, is_summary_column, similar_column
 
 RATE, DURATION = "rate", "duration"

@@ -18,7 +18,7 @@ from collector.runs.phases import TOTAL
 from collector.runs.run import Run, RunPhase
 from collector.runs.run_texts import step_text
 from exporters.results.capacity.evidence import StepData
-from exporters.results.capacity.verdict import Failure
+from exporters.results.capacity.step_verdict import Failure
 from exporters.results.comparison.amounts import ALL
 from exporters.results.saturation.saturation import GENERATOR, Saturation
 from exporters.results.summary.phase_summary import PhaseSummary, coverage_texts, time_of_day

@@ -7,7 +7,7 @@ from shlex import join
 
 from collector.printable import indented_json, printable
 from exporters.results.capacity.search import SearchResult, Step, StepResult
-from exporters.results.capacity.verdict import Failure, measured_text, rate_text
+from exporters.results.capacity.step_verdict import Failure, measured_text, rate_text
 from exporters.rows.columns import Cell
 
 HEADER = f"{'step':>4}  {'purpose':12}  {'rate/s':>9}  {'achieved/s':>10}  {'length':>7}  {'latency ms':>10}  verdict"

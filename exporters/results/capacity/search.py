@@ -9,7 +9,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import floor, log, log10, sqrt
 
-from exporters.results.capacity.verdict import Failure, Verdict
+from exporters.results.capacity.step_verdict import Failure, Verdict
 from exporters.results.summary.conditions import Condition
 from exporters.rows.columns import Cell
 

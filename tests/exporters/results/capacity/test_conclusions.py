@@ -7,7 +7,7 @@ import pytest
 
 from exporters.results.capacity.capacity_output import conclusions, json_text, step_line
 from exporters.results.capacity.search import RAMP, SearchResult, Step, StepResult
-from exporters.results.capacity.verdict import Failure, Verdict
+from exporters.results.capacity.step_verdict import Failure, Verdict
 from exporters.results.summary.conditions import condition_of
 
 MISSED = Verdict(False, reason="client_p99_ms is 106.234")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from collector.model.histogram import Buckets, upper_bounds_of
 from collector.node.metrics.requests import COUNTED, Operation
 from exporters.results.capacity.evidence import StepData, evidence_of, ratio_interval
-from exporters.results.capacity.verdict import (
+from exporters.results.capacity.step_verdict import (
     Failure,
     Verdict,
     achieved_verdict,
