@@ -61,7 +61,6 @@ class Table:
 
     @cached_property
     def header(self) -> list[str]:
-        """The column names."""
         return list(self.row(NAME, Sample("", NEVER, {}, {}), 0, 0, ("", "")))
 
     def cluster_row(self, cluster: ClusterSample, nodes: int) -> Row:

@@ -22,7 +22,6 @@ def step_text(number: int, step: Step, warm_up_s: float) -> str:
 
 
 def step_line(number: int, result: StepResult, latency_column: str) -> str:
-    """Return the line of a step."""
     achieved, latency = result.values.get("client_ops_per_s"), result.values.get(latency_column)
     note = f"; {result.note}" if result.note else ""
     return (
@@ -85,7 +84,7 @@ def _interval_text(result: SearchResult) -> str:
     return f"95% interval: {rate_text(known.low)} to {rate_text(known.high)}"
 
 
-def rows_of(result: SearchResult) -> list[dict[str, Cell]]:
+def _rows_of(result: SearchResult) -> list[dict[str, Cell]]:
     """Return a row per step; absent values are None."""
     columns = tuple(dict.fromkeys((*VALUES, *(objective.column for objective in result.objectives))))
     return [_row(number, step, columns) for number, step in enumerate(result.steps, 1)]
@@ -120,13 +119,13 @@ def json_text(result: SearchResult, command: Sequence[str]) -> str:
         "queueing_included": result.has_response_time,
         "problem": result.problem or None,
         "conclusions": list(conclusions(result)),
-        "steps": rows_of(result),
+        "steps": _rows_of(result),
     }
     return indented_json(content)
 
 
 def csv_text(result: SearchResult) -> str:
-    rows = rows_of(result)
+    rows = _rows_of(result)
     file = io.StringIO()
     writer = csv.DictWriter(file, list(rows[0]) if rows else ["step"], lineterminator="\n")
     writer.writeheader()
@@ -154,7 +153,7 @@ def markdown_text(result: SearchResult, command: Sequence[str]) -> str:
         _line([*columns.values(), "verdict", "saturated first"]),
     ]
     lines.append(_line(["---"] * (len(columns) + 2)))
-    for row, step in zip(rows_of(result), result.steps, strict=True):
+    for row, step in zip(_rows_of(result), result.steps, strict=True):
         cells = [_text(row[name]) for name in columns]
         lines.append(_line([*cells, step.verdict.text, step.limited or "-"]))
     return "\n".join(lines) + "\n"

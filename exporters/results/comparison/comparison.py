@@ -91,7 +91,7 @@ def comparisons(a: Sequence[ComparedRun], b: Sequence[ComparedRun], wanted: Iter
 
     The columns of single operations are compared if there are several operations, or if `wanted` names them.
     """
-    phases = common_phases([*a, *b])
+    phases = _common_phases([*a, *b])
     kind = _latency_kind([run.phases[phase] for run in (*a, *b) for phase in phases])
     groups = [(phase, [phase]) for phase in phases]
     if len(phases) > 1:
@@ -110,7 +110,7 @@ def comparisons(a: Sequence[ComparedRun], b: Sequence[ComparedRun], wanted: Iter
     )
 
 
-def common_phases(runs: Sequence[ComparedRun]) -> list[str]:
+def _common_phases(runs: Sequence[ComparedRun]) -> list[str]:
     """Return the phases that all runs have, in the order of the first run."""
     return [name for name in runs[0].phases if all(name in run.phases for run in runs)]
 

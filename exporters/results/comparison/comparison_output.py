@@ -18,7 +18,6 @@ NOT_CORRECTED = "no*"
 
 
 def comparison_lines(report: Report) -> Iterator[str]:
-    """Yield the lines of a comparison."""
     yield f"A: {_runs_text(report.a)}"
     yield f"B: {_runs_text(report.b)}"
     if report.is_within_runs:
@@ -150,7 +149,6 @@ def junit_xml(report: Report) -> bytes:
 
 
 def _add(suite: Xml.Element, comparison: Comparison) -> None:
-    """Add the case of a comparison."""
     case = Xml.SubElement(
         suite, "testcase", classname=f"casstat.compare.{one_line(comparison.phase)}", name=comparison.column
     )

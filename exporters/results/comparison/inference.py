@@ -215,10 +215,10 @@ def _group(quantity: Quantity, runs: Sequence[RunAmounts], sums: Array) -> _Grou
     if min(sum(map(len, run)) for run in runs) < MIN_INTERVALS:
         return _Group(value, len(runs), deleted, np.empty(0), 1.0, 1.0)
     generator = np.random.default_rng(SEED)
-    lengths = [block_length(quantity.influence(part, part.sum(axis=0))) if len(part) else 1 for part in parts]
+    lengths = [_block_length(quantity.influence(part, part.sum(axis=0))) if len(part) else 1 for part in parts]
     narrow, starts = quantity.narrowed(total)
     resampled = sum(
-        resampled_sums(generator, np.add.reduceat(part, starts, axis=1), length, RESAMPLES)
+        _resampled_sums(generator, np.add.reduceat(part, starts, axis=1), length, RESAMPLES)
         for part, length in zip(parts, lengths, strict=True)
         if len(part)
     )
@@ -280,7 +280,7 @@ def _effect(a: _Group, b: _Group, shift: float) -> float | None:
     return shift / sqrt(squares / degrees) * (1 - 3 / (4 * degrees - 1))
 
 
-def block_length(values: Array) -> int:
+def _block_length(values: Array) -> int:
     """Return the number of consecutive values in a block: SAFETY times the automatic length of Politis and White.
 
     Politis, White: Automatic block-length selection for the dependent bootstrap, Econometric Reviews 23 (2004), with
@@ -332,7 +332,7 @@ def _correlated_lags(correlations: Array, count: int) -> int:
     return last_lag
 
 
-def resampled_sums(generator: np.random.Generator, amounts: Array, block: int, resamples: int) -> Array:
+def _resampled_sums(generator: np.random.Generator, amounts: Array, block: int, resamples: int) -> Array:
     """Return the sums of resamples of `amounts`, an array of (intervals, amounts), as (resamples, amounts).
 
     A resample of the moving-block bootstrap (Künsch 1989) consists of random blocks of `block` consecutive intervals,

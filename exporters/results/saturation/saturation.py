@@ -129,7 +129,7 @@ RESOURCES = (GC, UNAVAILABLE, NETWORK, GENERATOR, DISK, HOT_NODE, CPU, COMPACTIO
 """All resources; those that cause the saturation of others come before them."""
 
 
-def is_unresponsive(loads: Loads) -> bool:
+def _is_unresponsive(loads: Loads) -> bool:
     """Return whether a node does not answer although its process works: something keeps it from answering."""
     return bool(loads.get("unanswered")) and loads.get("process_idle") == 0
 
@@ -274,7 +274,7 @@ def _unresponsive(phases: Sequence[Mapping[str, Sequence[Interval]]]) -> str:
     """Return a host that was unresponsive in most intervals of a phase; "" if there is none."""
     for phase in phases:
         for host, intervals in phase.items():
-            if 2 * sum(is_unresponsive(interval.loads) for interval in intervals) > len(intervals):
+            if 2 * sum(_is_unresponsive(interval.loads) for interval in intervals) > len(intervals):
                 return host
     return ""
 

@@ -208,12 +208,12 @@ def client_points(results: Iterable[ClientResult], begin_s: float, end_s: float,
     known = [operation for result in results for operation in result.operations]
     operations = [[part for part in operation.intervals if lies_inside(part, begin_s, end_s)] for operation in known]
     unknown = [
-        *(interval for operation in known for interval in operation.intervals if crosses(interval, begin_s, end_s)),
+        *(interval for operation in known for interval in operation.intervals if _crosses(interval, begin_s, end_s)),
         *(operation.total for operation in known if operation.total and not operation.intervals),
     ]
-    axis = time_axis(filter(None, operations))
+    axis = _time_axis(filter(None, operations))
     complete = [part for part in axis if not any(_overlaps(interval, *part) for interval in unknown)]
-    return [_point(operations, *chunk) for chunk in in_steps(complete, step_s)]
+    return [_point(operations, *chunk) for chunk in _in_steps(complete, step_s)]
 
 
 def without_rests(points: Iterable[ClientPoint], step_s: float) -> list[ClientPoint]:
@@ -252,7 +252,7 @@ def _known_ms(values_s: Mapping[str, float | None]) -> dict[str, float]:
 
 def _overlaps(interval: ClientInterval, begin_s: float, end_s: float) -> bool:
     """Return whether an interval and a time range overlap by more than the tolerance for rounded times."""
-    return shared_s(interval, begin_s, end_s) > TOLERANCE * min(interval.end_s - interval.begin_s, end_s - begin_s)
+    return _shared_s(interval, begin_s, end_s) > TOLERANCE * min(interval.end_s - interval.begin_s, end_s - begin_s)
 
 
 def _within(intervals: Intervals, begin_s: float, end_s: float) -> Intervals:
@@ -270,13 +270,13 @@ def lies_inside(interval: ClientInterval, begin_s: float, end_s: float) -> bool:
     return begin_s <= interval.begin_s and begin_s < interval.end_s <= end_s
 
 
-def crosses(interval: ClientInterval, begin_s: float, end_s: float) -> bool:
+def _crosses(interval: ClientInterval, begin_s: float, end_s: float) -> bool:
     """Return whether it is unknown how many of an interval's operations ended inside a time range."""
     is_crossing = interval.begin_s < begin_s < interval.end_s or interval.begin_s < end_s < interval.end_s
-    return is_crossing and not is_empty(interval)
+    return is_crossing and not _is_empty(interval)
 
 
-def is_empty(interval: ClientInterval) -> bool:
+def _is_empty(interval: ClientInterval) -> bool:
     return not (interval.completed or interval.errors)
 
 
@@ -319,8 +319,8 @@ def _edges(result: ClientResult, begin_s: float, end_s: float) -> tuple[float, f
     ]
     if not parts:
         return None
-    at_begin = [part.end_s for part in parts if part.begin_s < begin_s and not is_empty(part)]
-    at_end = [part.begin_s for part in parts if part.end_s > end_s and not is_empty(part)]
+    at_begin = [part.end_s for part in parts if part.begin_s < begin_s and not _is_empty(part)]
+    at_end = [part.begin_s for part in parts if part.end_s > end_s and not _is_empty(part)]
     first_s = max(at_begin) if at_begin else max(min(part.begin_s for part in parts), begin_s)
     last_s = min(at_end) if at_end else min(max(part.end_s for part in parts), end_s)
     return first_s, last_s, bool(at_begin), bool(at_end)
@@ -338,20 +338,20 @@ def _first_s(edges: Sequence[tuple[float, bool]], begin_s: float, stagger_s: flo
 def amounts_within(intervals: Intervals, begin_s: float, end_s: float) -> tuple[float, float]:
     """Return the numbers of operations of consecutive intervals that succeeded and that failed in a time range."""
     completed = failed = 0.0
-    for interval in touching(intervals, begin_s, end_s):
+    for interval in _touching(intervals, begin_s, end_s):
         length_s = interval.end_s - interval.begin_s
-        share = shared_s(interval, begin_s, end_s) / length_s if length_s else 1.0
+        share = _shared_s(interval, begin_s, end_s) / length_s if length_s else 1.0
         completed += interval.completed * share
         failed += interval.failed * share
     return completed, failed
 
 
-def shared_s(interval: ClientInterval, begin_s: float, end_s: float) -> float:
+def _shared_s(interval: ClientInterval, begin_s: float, end_s: float) -> float:
     """Return how long an interval and a time range overlap."""
     return max(min(interval.end_s, end_s) - max(interval.begin_s, begin_s), 0.0)
 
 
-def touching(intervals: Intervals, begin_s: float, end_s: float) -> Intervals:
+def _touching(intervals: Intervals, begin_s: float, end_s: float) -> Intervals:
     """Return the intervals that end after a time range begins, and begin before it ends or when it does."""
     first = bisect_right(intervals, begin_s, key=lambda interval: interval.end_s)
     return intervals[first : bisect_right(intervals, end_s, key=lambda interval: interval.begin_s)]
@@ -361,7 +361,7 @@ def middle_s(interval: ClientInterval) -> float:
     return (interval.begin_s + interval.end_s) / 2
 
 
-def time_axis(operations: Iterable[Intervals]) -> list[TimeRange]:
+def _time_axis(operations: Iterable[Intervals]) -> list[TimeRange]:
     """Return the time ranges of intervals, in order: all of the operation with the longest, and others between them.
 
     With shorter intervals, most ranges would lack the latencies of the operation with the longest. The midpoint of
@@ -391,7 +391,7 @@ def _uncovered(interval: ClientInterval, axis: Sequence[TimeRange], ends_s: Sequ
     return (first_s, last_s) if first_s < middle_s(interval) <= last_s else None
 
 
-def in_steps(axis: Sequence[TimeRange], step_s: float) -> Iterator[TimeRange]:
+def _in_steps(axis: Sequence[TimeRange], step_s: float) -> Iterator[TimeRange]:
     """Yield consecutive ranges of `axis` as one that lasts about `step_s` or longer, unless a gap ends it."""
     first_s = axis[0][0] if axis else 0.0
     for (_, end_s), following in zip(axis, [*axis[1:], None], strict=False):
@@ -409,7 +409,7 @@ def steps_of_span(operations: Iterable[Intervals], span: TimeRange, step_s: floa
     begin_s, end_s = span
     clipped = [
         (max(first_s, begin_s), min(last_s, end_s))
-        for first_s, last_s in time_axis(list(filter(None, operations)))
+        for first_s, last_s in _time_axis(list(filter(None, operations)))
         if first_s < end_s - TOLERANCE_S and last_s > begin_s + TOLERANCE_S
     ]
     whole: list[TimeRange] = []
@@ -419,4 +419,4 @@ def steps_of_span(operations: Iterable[Intervals], span: TimeRange, step_s: floa
             whole.append((known_s, first_s))
         if last_s > first_s:
             whole.append((max(first_s, known_s), last_s))
-    return list(in_steps(whole, step_s))
+    return list(_in_steps(whole, step_s))

@@ -54,7 +54,7 @@ def markdown_text(table: SweepTable, facts: Sequence[str]) -> str:
     rule = [":---" if number < count or number == len(rows[0]) - 1 else "---:" for number in range(len(rows[0]))]
     lines = [f"# {escaped_text(table.name)}", "", *(f"- {escaped_text(fact)}" for fact in facts), ""]
     lines += [f"| {' | '.join(row)} |" for row in (rows[0], rule, *rows[1:])]
-    return "\n".join([*lines, "", *(f"{escaped_text(line)}\n" for line in notes(table))]).rstrip() + "\n"
+    return "\n".join([*lines, "", *(f"{escaped_text(line)}\n" for line in _notes(table))]).rstrip() + "\n"
 
 
 def plain_lines(table: SweepTable) -> list[str]:
@@ -69,19 +69,19 @@ def plain_lines(table: SweepTable) -> list[str]:
             for number, (cell, width) in enumerate(zip(row, widths, strict=True))
         )
         lines.append("  ".join(padded).rstrip())
-    return [*lines, *notes(table)]
+    return [*lines, *_notes(table)]
 
 
 def cells(table: SweepTable) -> list[list[str]]:
     """Return the header and the rows of the table; "-" stands for an unknown value."""
-    header = [*table.parameters, *headers(table)]
+    header = [*table.parameters, *_headers(table)]
     return [
         header,
-        *([*(shown(row.parameters[name]) for name in table.parameters), *_cells(table, row)] for row in table.rows),
+        *([*(shown(row.parameters[name]) for name in table.parameters), *_texts(table, row)] for row in table.rows),
     ]
 
 
-def headers(table: SweepTable) -> Sequence[str]:
+def _headers(table: SweepTable) -> Sequence[str]:
     """Return the headers of the columns that follow those of the parameters; the last one has remarks.
 
     If the table's unit is not operations/s, the interval and the throughput of the whole run are in that unit, too.
@@ -92,7 +92,7 @@ def headers(table: SweepTable) -> Sequence[str]:
     return ("ops/s", unit, f"95% interval ({unit})", f"whole run ({unit})", *_COMMON_HEADERS)
 
 
-def notes(table: SweepTable) -> Iterator[str]:
+def _notes(table: SweepTable) -> Iterator[str]:
     """Yield what a reader of the table must know, each as one line."""
     if not any(row.runs for row in table.rows):
         yield "No run has been measured."
@@ -107,7 +107,7 @@ def notes(table: SweepTable) -> Iterator[str]:
             f"Best: {values}, {number_text(best.throughput, 0)} {table.unit.name}, the highest throughput among the"
             f" combinations whose error share is at most {ERROR_TOLERANCE:.1%} above the lowest one."
         )
-    if any(is_lower_bound(table, row) for row in table.rows):
+    if any(_is_lower_bound(table, row) for row in table.rows):
         yield (
             "At least: where nodes lack intervals, the servers' throughput is a lower bound, and the combination cannot"
             " be the best one."
@@ -121,7 +121,7 @@ def notes(table: SweepTable) -> Iterator[str]:
         yield "Percentiles of several runs are unknown, because the load generator states only those of each run."
 
 
-def is_lower_bound(table: SweepTable, row: SweepRow) -> bool:
+def _is_lower_bound(table: SweepTable, row: SweepRow) -> bool:
     """Return whether the throughput of a row is a lower bound."""
     return table.source == SERVER and bool(row.runs and row.intervals_missing)
 
@@ -132,7 +132,7 @@ def source_text(table: SweepTable) -> str:
     return f"{measured} (latency: {_KINDS.get(table.latency_kind, table.latency_kind)})"
 
 
-def _cells(table: SweepTable, row: SweepRow) -> list[str]:
+def _texts(table: SweepTable, row: SweepRow) -> list[str]:
     rates = [row.ops_per_s, row.throughput] if table.items_per_op else [row.ops_per_s]
     low, high = (number_text(limit, 0) for limit in (row.throughput_low, row.throughput_high))
     return [
@@ -145,7 +145,7 @@ def _cells(table: SweepTable, row: SweepRow) -> list[str]:
         number_text(row.p99_ms, 2),
         number_text(row.errors, 0),
         f"{row.error_share:.2%}" if row.error_share is not None else "-",
-        ", ".join([*(["at least"] if is_lower_bound(table, row) else []), *_remarks(row)]),
+        ", ".join([*(["at least"] if _is_lower_bound(table, row) else []), *_remarks(row)]),
     ]
 
 
@@ -164,12 +164,12 @@ def _remarks(row: SweepRow) -> Iterator[str]:
         yield f"{count}: {shown(row.problem)}"
 
 
-def columns_of(table: SweepTable) -> tuple[str, ...]:
+def _columns_of(table: SweepTable) -> tuple[str, ...]:
     """Return the names of the table's columns that follow those of the parameters."""
     return _ALL_COLUMNS if table.items_per_op else COLUMNS
 
 
-def cells_of(table: SweepTable, row: SweepRow) -> dict[str, Cell | bool]:
+def _cells_of(table: SweepTable, row: SweepRow) -> dict[str, Cell | bool]:
     """Return the cells of a row of the table by column; None for unknown values."""
     values = (
         row.runs,
@@ -194,16 +194,16 @@ def cells_of(table: SweepTable, row: SweepRow) -> dict[str, Cell | bool]:
         rounded(row.intervals_missing),
     )
     cells = dict(zip(_ALL_COLUMNS, values, strict=True))
-    return {name: cells[name] for name in columns_of(table)}
+    return {name: cells[name] for name in _columns_of(table)}
 
 
 def csv_text(table: SweepTable) -> str:
     """Return the results as CSV; unknown values are empty."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*table.parameters, *columns_of(table)])
+    writer.writerow([*table.parameters, *_columns_of(table)])
     for row in table.rows:
-        cells = (_csv_cell(cell) for cell in cells_of(table, row).values())
+        cells = (_csv_cell(cell) for cell in _cells_of(table, row).values())
         writer.writerow([*(row.parameters[name] for name in table.parameters), *cells])
     return text.getvalue()
 
@@ -217,7 +217,7 @@ def json_text(table: SweepTable) -> str:
         "latency": table.latency_kind or None,
         "repeats": table.repeats,
         **({"items_per_op": table.items_per_op} if table.items_per_op else {}),
-        "rows": [{"parameters": dict(row.parameters), **cells_of(table, row)} for row in table.rows],
+        "rows": [{"parameters": dict(row.parameters), **_cells_of(table, row)} for row in table.rows],
     }
     return indented_json(content)
 
