@@ -14,8 +14,7 @@ from cli.recordings.run_defaults import read_run_in, results_in
 from collector.merge.grid import SpanGrid
 from collector.merge.merge_job import DEFAULT_S
 from collector.printable import one_line
-from collector.runs.phases import TOTAL
-from collector.runs.run import RunPhase
+from collector.runs.run import TOTAL, RunPhase
 from exporters.charts import merged_run
 from exporters.charts.overlay.aligned_runs import PhaseRows, aligned
 from exporters.charts.overlay.merged_phases import merged_phases

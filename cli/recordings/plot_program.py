@@ -13,7 +13,7 @@ from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import merged
 from cli.recordings.run_defaults import run_at
 from collector.printable import count_text
-from collector.runs.phases import WARM_UP
+from collector.runs.run import WARM_UP
 from collector.runs.run_file import is_run
 
 if TYPE_CHECKING:

@@ -31,8 +31,7 @@ from collector.recording.trimming import TickSpan
 from collector.recording.writer import files_of, folder_name
 from collector.redaction.redactor import Redactor
 from collector.redaction.secret_forms import REDACTED
-from collector.runs.phases import phases_of
-from collector.runs.run import ClientHost, NodeClock, Run, RunNode
+from collector.runs.run import ClientHost, NodeClock, Run, RunNode, phases_of
 from collector.runs.run_clock import clock_of, marks_on_run_clock, recorder_clocks
 from collector.runs.run_file import CLIENT_HOSTS_FOLDER, FILE, NODES_FOLDER, write_run
 

@@ -17,8 +17,7 @@ from collector.merge.node_settings import NEEDS as SETTING_NEEDS
 from collector.merge.node_settings import NodeSettings, settings_of
 from collector.model.sample import Sample
 from collector.model.snapshot import NEVER
-from collector.runs.phases import TOTAL
-from collector.runs.run import Run, RunNode, RunPhase
+from collector.runs.run import TOTAL, Run, RunNode, RunPhase
 from exporters.results.comparison.run_settings import RunSettings, settings_texts
 from exporters.results.summary.phase_summary import (
     NEEDS,

@@ -14,8 +14,7 @@ from cli.runs.run_saturation import saturation_of
 from cli.runs.run_summary import measured_phases
 from cli.runs.summary_file import SUMMARY_FILE, read_summaries
 from collector.printable import local_time, one_line
-from collector.runs.phases import TOTAL
-from collector.runs.run import Run, RunPhase
+from collector.runs.run import TOTAL, Run, RunPhase
 from collector.runs.run_texts import step_text
 from exporters.results.capacity.evidence import StepData
 from exporters.results.capacity.step_verdict import Failure

@@ -16,8 +16,7 @@ from collector.atomic_file import replace_file
 from collector.merge.grid import SpanGrid
 from collector.node.metrics.requests import COUNTED
 from collector.recording.header import MAX_MEMORY_BYTES
-from collector.runs.phases import WARM_UP
-from collector.runs.run import Run
+from collector.runs.run import WARM_UP, Run
 from collector.runs.run_file import RunFileError, read_run
 from collector.whole_file import read_whole
 from exporters.results.summary.phase_summary import NEEDS, coverage_texts, phase_values, time_of_day

@@ -3,8 +3,7 @@
 from shlex import join
 
 from collector.redaction.secret_forms import REDACTED
-from collector.runs.phases import COOL_DOWN
-from collector.runs.run import Run
+from collector.runs.run import COOL_DOWN, Run
 from exporters.report.report_blocks import Block, Command, Paragraph, Section, Table
 from exporters.report.report_data import ReportData
 from exporters.texts import clock_text, list_text, shown

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from collector.node.metrics.requests import OPERATIONS
 from collector.printable import one_line
-from collector.runs.phases import TOTAL
+from collector.runs.run import TOTAL
 from exporters.results.comparison.amounts import (
     ALL,
     KINDS,

@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from collector.model.histogram import MIN_VALUES_ABOVE, is_supported
 from collector.node.metrics.requests import ERRORS
 from collector.printable import count_text, one_line
-from collector.runs.phases import TOTAL
-from collector.runs.run import Run
+from collector.runs.run import TOTAL, Run
 from exporters.results.summary.client_values import PERCENTILES, UNKNOWN_RATE
 from exporters.results.summary.phase_summary import (
     CLIENT_PEAKS,

@@ -5,8 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.runs.phases import COOL_DOWN, MAIN, TOTAL, WARM_UP, phases_of
-from collector.runs.run import RunMark, RunPhase
+from collector.runs.run import COOL_DOWN, MAIN, TOTAL, WARM_UP, RunMark, RunPhase, phases_of
 
 MARKS = st.lists(
     st.builds(
