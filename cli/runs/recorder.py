@@ -25,10 +25,9 @@ from collector.agents.node_address import NodeAddress
 from collector.printable import one_line
 from collector.redaction.redactor import Redactor
 from collector.runs.cluster_members import Membership, clusters_of
-from collector.runs.redacted_run import redacted_run
 from collector.runs.run import NodeClock, Run, RunCommand, RunNode, phases_of
 from collector.runs.run_clock import RunClock, marks_on_run_clock, recorder_clocks
-from collector.runs.run_file import write_run
+from collector.runs.run_file import redacted_run, write_run
 from collector.runs.run_texts import step_text
 
 MARKS_EVERY_S = 0.5

@@ -19,7 +19,7 @@ from collector.load_results import result_file
 from collector.printable import indented_json, printable_json
 from collector.redaction.redactor import RedactedJson, RedactedStream, Redactor
 from collector.redaction.secret_forms import REDACTED
-from collector.runs import redacted_run, redacted_sweep
+from collector.runs import redacted_sweep, run_file
 from collector.runs.run_file import CLIENT_HOSTS_FOLDER, NODES_FOLDER
 from collector.runs.run_file import FILE as RUN_FILE
 from collector.runs.sweep_file import FILE as SWEEP_FILE
@@ -32,7 +32,7 @@ RESULTS_FOLDER = "results"
 JOURNAL_FOLDERS = (NODES_FOLDER, CLIENT_HOSTS_FOLDER)
 """The directories with recordings, which contain neither command lines nor output."""
 METADATA_FILES = {
-    RUN_FILE: redacted_run.KEPT_FIELDS,
+    RUN_FILE: run_file.KEPT_FIELDS,
     SWEEP_FILE: redacted_sweep.KEPT_FIELDS,
     STATE_FILE: redacted_sweep.KEPT_IN_SEARCHES,
 }

@@ -1,4 +1,4 @@
-"""A run's metadata: the file `run.json` in its directory.
+"""A run's metadata: the file `run.json` in its directory, without secrets.
 
 Times are in seconds since the epoch, on the clock of the machine that wrote the file; only the time range of a node's
 ticks is on the node's clock. Within a schema version, fields may be added, but the meaning of existing fields does not
@@ -7,16 +7,15 @@ change; readers ignore unknown fields.
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path, PurePosixPath
 from sys import float_info
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, TypeVar
 
 from collector.atomic_file import write_json
 from collector.printable import one_line
-from collector.redaction.redactor import Redactor
+from collector.redaction.redactor import Redactor, redacted_tags
 from collector.runs.clock_offset import MAX_OFFSET_S
-from collector.runs.redacted_run import redacted_run
 from collector.runs.run import (
     ClientHost,
     ClockStep,
@@ -35,10 +34,44 @@ FILE = "run.json"
 SCHEMA_VERSION = 1
 NODES_FOLDER, CLIENT_HOSTS_FOLDER = "nodes", "client-hosts"
 MAX_BYTES = 16 << 20
+Node = TypeVar("Node", bound=RunNode)
+_KEPT_NODE_FIELDS = ("name", "address", "folder", "casstat", "journal", "spool")
+KEPT_FIELDS = (
+    "casstat",
+    *(f"nodes.{field}" for field in _KEPT_NODE_FIELDS),
+    *(f"client_hosts.{field}" for field in (*_KEPT_NODE_FIELDS, "results")),
+    "conditions.text",
+    *(f"clusters.{field}" for field in ("name", "nodes", "unrecorded", "left", "unidentified")),
+)
+"""The texts that casstat needs to read a run and its recordings."""
 
 
 class RunFileError(ValueError):
     """A run's file is malformed or of an unknown version; the message is one line without the path."""
+
+
+def redacted_run(run: Run, redactor: Redactor) -> Run:
+    """Return the run with the secrets in its texts replaced, except in KEPT_FIELDS."""
+    text = redactor.text
+    return replace(
+        run,
+        name=text(run.name),
+        tags=redacted_tags(run.tags, redactor),
+        nodes=tuple(_redacted_node(node, redactor) for node in run.nodes),
+        command=None if run.command is None else replace(run.command, words=redactor.words(run.command.words)),
+        options=None if run.options is None else redactor.words(run.options),
+        phases=tuple(replace(phase, name=text(phase.name)) for phase in run.phases),
+        marks=tuple(replace(mark, text=text(mark.text)) for mark in run.marks),
+        other_runs=tuple(map(text, run.other_runs)),
+        client_hosts=tuple(_redacted_node(host, redactor) for host in run.client_hosts),
+        conditions=tuple(
+            replace(condition, reasons=tuple(map(text, condition.reasons))) for condition in run.conditions
+        ),
+    )
+
+
+def _redacted_node(node: Node, redactor: Redactor) -> Node:
+    return replace(node, problem=redactor.text(node.problem)) if node.problem else node
 
 
 def content_of(run: Run) -> dict[str, Any]:
@@ -49,11 +82,6 @@ def content_of(run: Run) -> dict[str, Any]:
 def write_run(folder: Path, run: Run) -> None:
     """Write the run's file to its directory. Raises OSError; the previous file then remains unchanged."""
     write_json(folder / FILE, content_of(run))
-
-
-def is_finite(value: Any) -> TypeGuard[float]:
-    """Return whether a value is a number that can be converted to floating point, and neither NaN nor infinite."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= float_info.max
 
 
 def is_run(folder: Path) -> bool:
@@ -185,6 +213,11 @@ def _truth(value: Any) -> bool:
 
 def _optional_number(content: Mapping[str, Any], key: str) -> float | None:
     return None if content.get(key) is None else number_of(content[key])
+
+
+def is_finite(value: Any) -> TypeGuard[float]:
+    """Return whether a value is a number that can be converted to floating point, and neither NaN nor infinite."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= float_info.max
 
 
 def number_of(value: Any) -> float:

@@ -9,8 +9,7 @@ import cli.runs.record_program
 from cli.main import main
 from cli.runs.record_program import RecordSettings, _planned, _start
 from collector.redaction.redactor import Redactor
-from collector.runs.redacted_run import redacted_run
-from collector.runs.run_file import content_of, run_of
+from collector.runs.run_file import content_of, redacted_run, run_of
 
 
 def settings_of(words: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> RecordSettings:

@@ -17,10 +17,9 @@ from collector.load_results.client_result import ClientInterval, ClientResult, O
 from collector.load_results.result_file import read_result, write_result
 from collector.redaction.redactor import Redactor
 from collector.runs.parameter_sweep import GIVEN, Sweep, SweepRun, SweepSettings, SweptParameter
-from collector.runs.redacted_run import redacted_run
 from collector.runs.redacted_sweep import redacted_sweep
 from collector.runs.run import Run, RunCommand, RunMark
-from collector.runs.run_file import read_run, write_run
+from collector.runs.run_file import read_run, redacted_run, write_run
 from collector.runs.sweep_file import read_sweep, write_sweep
 
 SECRET = "geh3im!<x"  # noqa: S105
