@@ -10,7 +10,7 @@ import pytest
 
 from cli.main import main
 from collector.runs.run_file import read_run
-from collector.runs.sweep_file import read_sweep
+from collector.runs.sweep import read_sweep
 from tests.faults.recorders import recorded
 from tests.faults.recording_agent import Node
 from tests.faults.swept_node import swept_node

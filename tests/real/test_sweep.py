@@ -10,7 +10,7 @@ import pytest
 
 from cli.main import main
 from collector.runs.run_file import read_run
-from collector.runs.sweep_file import read_sweep
+from collector.runs.sweep import read_sweep
 from tests.faults.agents import RunningAgent
 from tests.real.conftest import StartNode
 from tests.real.programs import PATIENCE_S, load, program

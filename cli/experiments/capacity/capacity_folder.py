@@ -10,8 +10,7 @@ from cli.run_folder import RUNS_SUBFOLDER, STATE_FILE
 from cli.runs.common_settings import differences
 from collector.atomic_file import replace_file
 from collector.printable import one_line
-from collector.runs.parameter_sweep import SweepSettings
-from collector.runs.sweep_file import settings_of_content
+from collector.runs.sweep import SweepSettings, settings_of_content
 from collector.whole_file import read_whole
 from exporters.results.capacity.search import SearchPlan, Step
 

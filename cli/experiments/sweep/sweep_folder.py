@@ -14,10 +14,16 @@ from cli.experiments.sweep.sweep_settings import SweepOptions
 from cli.run_folder import try_lock
 from cli.runs.common_settings import differences
 from collector.printable import excerpts, single_line
-from collector.runs.parameter_sweep import Sweep, SweptParameter
-from collector.runs.redacted_sweep import redacted_parameters
 from collector.runs.run_texts import accepted_name, command_name
-from collector.runs.sweep_file import FILE, SweepFileError, read_sweep, write_sweep
+from collector.runs.sweep import (
+    FILE,
+    Sweep,
+    SweepFileError,
+    SweptParameter,
+    read_sweep,
+    redacted_parameters,
+    write_sweep,
+)
 
 SEED_BITS = 32
 _SHOWN_CHARS = 80

@@ -12,9 +12,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.redaction.secret_forms import is_secret_name
-from collector.runs.parameter_sweep import GIVEN, RANDOM, Sweep, SweepRun, SweepSettings, SweptParameter
 from collector.runs.run_schema import schema_text, sweep_schema
-from collector.runs.sweep_file import FILE, SweepFileError, read_sweep, sweep_content, sweep_of, write_sweep
+from collector.runs.sweep import (
+    FILE,
+    GIVEN,
+    RANDOM,
+    Sweep,
+    SweepFileError,
+    SweepRun,
+    SweepSettings,
+    SweptParameter,
+    read_sweep,
+    sweep_content,
+    sweep_of,
+    write_sweep,
+)
 from tests.exporters import golden
 
 DOCUMENTED = Path(__file__).parents[3] / "docs" / "sweep.schema.json"

@@ -1,0 +1,294 @@
+"""A sweep: a run for each combination of parameters and each repeat; and its file `sweep.json`, without secrets.
+
+Times are in seconds since the epoch. Within a schema version, fields may be added to the file, but the meaning of
+existing fields does not change; readers ignore unknown fields.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
+from itertools import product
+from math import prod
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from collector.atomic_file import write_json
+from collector.printable import one_line
+from collector.redaction.redactor import Redactor
+from collector.redaction.secret_forms import is_secret_name
+from collector.runs.run_file import number_of, text_of
+from collector.whole_file import UnsuitableFileError, read_whole
+
+FILE = "sweep.json"
+SCHEMA_VERSION = 1
+RANDOM, GIVEN = "random", "given"
+"""The orders of a sweep's combinations."""
+_KEPT_SETTINGS = ("settings.nodes", "settings.seeds", "settings.client_hosts")
+KEPT_FIELDS = ("casstat", "order", "items_per_op", "parameters.name", "runs.folder", *_KEPT_SETTINGS)
+"""The texts that casstat needs to read and continue a sweep."""
+KEPT_IN_SEARCHES = ("objectives", "steps.folder", "steps.purpose", *_KEPT_SETTINGS)
+"""The same for a search."""
+_TEXT_LISTS = ("command", "before", "after", "nodes", "seeds", "client_hosts", "clients", "tags")
+
+
+@dataclass(frozen=True)
+class SweptParameter:
+    """A parameter and its values in the order in which they were given, all different."""
+
+    name: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SweepSettings:
+    """The settings that each run of a sweep or a search has in common, and on which its results depend.
+
+    command, before, after  the words of the command, and of the commands that run before and after each run, with
+                            placeholders for the parameters; no words if there is no such command.
+    nodes, seeds            the nodes, as they were given.
+    client_hosts            the addresses of the client hosts.
+    clients                 the files with client results, with placeholders.
+    duration_s              the time after which the command is ended; None if there is no limit.
+    warm_up_s, cool_down_s  the durations of the warm-up and the cool-down.
+    mark_regex              the pattern of marks; "" if there is none.
+    tags                    the tags of all runs, as KEY=VALUE.
+    """
+
+    command: tuple[str, ...]
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+    seeds: tuple[str, ...] = ()
+    client_hosts: tuple[str, ...] = ()
+    clients: tuple[str, ...] = ()
+    duration_s: float | None = None
+    warm_up_s: float = 0.0
+    cool_down_s: float = 0.0
+    mark_regex: str = ""
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class SweepRun:
+    """A run of a sweep that has ended.
+
+    folder            the run's directory, relative to the sweep's; it does not exist if the run could not begin.
+    begin_s, end_s    when casstat began and completed the run.
+    problem           why the run failed, as one line; "" if it succeeded.
+    """
+
+    folder: str
+    begin_s: float
+    end_s: float
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A sweep: its parameters and settings, the order of its runs, and the runs that have ended.
+
+    order         RANDOM or GIVEN.
+    order_seed    the number that determines the random order.
+    repeats       the number of runs of each combination.
+    pause_s       the time between two runs.
+    items_per_op  the parameter whose value is the number of items, such as rows of a batch, per operation; "" if the
+                  results have no throughput in items. Only the presentation of the results depends on it.
+    """
+
+    name: str
+    begin_s: float
+    casstat: str
+    parameters: tuple[SweptParameter, ...]
+    settings: SweepSettings
+    order: str
+    order_seed: int
+    repeats: int = 1
+    pause_s: float = 0.0
+    items_per_op: str = ""
+    runs: tuple[SweepRun, ...] = ()
+
+    @property
+    def run_count(self) -> int:
+        """The number of all runs, including those that have not ended."""
+        return prod(len(parameter.values) for parameter in self.parameters) * self.repeats
+
+    def combinations(self) -> list[dict[str, str]]:
+        """Return the values of all parameters for each combination; the last parameter changes fastest."""
+        names = [parameter.name for parameter in self.parameters]
+        values = product(*(parameter.values for parameter in self.parameters))
+        return [dict(zip(names, combination, strict=True)) for combination in values]
+
+    def schedule(self) -> Iterator[tuple[int, int]]:
+        """Yield the index of the combination and the repeat, counted from 1, of each run in the order of the sweep.
+
+        Each repeat is a complete pass over all combinations, so that a slow change does not affect only some of them.
+        """
+        indices = range(len(self.combinations()))
+        for repeat in range(1, self.repeats + 1):
+            ordered = sorted(indices, key=lambda index: self._rank(repeat, index)) if self.order == RANDOM else indices
+            yield from ((index, repeat) for index in ordered)
+
+    def _rank(self, repeat: int, index: int) -> bytes:
+        """Return a number that determines a combination's position, and is the same in all versions of Python."""
+        return sha256(f"{self.order_seed} {repeat} {index}".encode()).digest()
+
+
+def knowing_parameters(
+    redactor: Redactor, parameters: Sequence[SweptParameter], commands: Sequence[Sequence[str]]
+) -> Redactor:
+    """Return a redactor that knows the secrets in commands with placeholders, and those among the parameters' values.
+
+    The values of a parameter are secrets if its name says so, if its placeholder stands for a secret in a command, or
+    if they could not be told apart without the secrets in them.
+    """
+    bare = Redactor(redactor.patterns)
+    redactor = replace(redactor, placeholders=redactor.placeholders | {parameter.name for parameter in parameters})
+    for command in commands:
+        redactor = redactor.knowing_command(command)
+    for parameter in parameters:
+        field = f"{{{parameter.name}}}"
+        if (
+            is_secret_name(parameter.name)
+            or len(set(map(redactor.value, parameter.values))) < len(parameter.values)
+            or any("".join(bare.words(command)).count(field) < "".join(command).count(field) for command in commands)
+        ):
+            redactor = redactor.numbering(parameter.values)
+    return redactor
+
+
+def redacted_parameters(parameters: Sequence[SweptParameter], redactor: Redactor) -> tuple[SweptParameter, ...]:
+    """Return the parameters with numbers instead of values that are secrets, which must be known."""
+    return tuple(
+        SweptParameter(parameter.name, tuple(map(redactor.value, parameter.values))) for parameter in parameters
+    )
+
+
+def redacted_sweep(sweep: Sweep, redactor: Redactor) -> Sweep:
+    """Return the sweep with the secrets in its texts replaced, except in KEPT_FIELDS."""
+    settings = sweep.settings
+    commands = (settings.command, settings.before, settings.after)
+    redactor = knowing_parameters(redactor, sweep.parameters, commands)
+    return replace(
+        sweep,
+        name=redactor.text(sweep.name),
+        parameters=redacted_parameters(sweep.parameters, redactor),
+        settings=redacted_settings(settings, redactor),
+        runs=tuple(replace(run, problem=redactor.text(run.problem)) for run in sweep.runs),
+    )
+
+
+def redacted_settings(settings: SweepSettings, redactor: Redactor) -> SweepSettings:
+    """Return the settings with the secrets in their texts replaced."""
+    return replace(
+        settings,
+        command=redactor.words(settings.command),
+        before=redactor.words(settings.before),
+        after=redactor.words(settings.after),
+        clients=tuple(map(redactor.text, settings.clients)),
+        mark_regex=redactor.text(settings.mark_regex),
+        tags=tuple(map(redactor.text, settings.tags)),
+    )
+
+
+class SweepFileError(ValueError):
+    """A sweep's file is malformed or of an unknown version; the message is one line without the path."""
+
+
+def sweep_content(sweep: Sweep) -> dict[str, Any]:
+    """Return the content of the sweep's file, without the secrets that have a known form."""
+    return {"schema_version": SCHEMA_VERSION, **asdict(redacted_sweep(sweep, Redactor()))}
+
+
+def write_sweep(folder: Path, sweep: Sweep) -> None:
+    """Write the sweep's file to its directory. Raises OSError; the previous file then remains unchanged."""
+    write_json(folder / FILE, sweep_content(sweep))
+
+
+def read_sweep(folder: Path) -> Sweep:
+    """Return the sweep in a directory. Raises SweepFileError, and OSError if the file cannot be read."""
+    try:
+        content = json.loads(read_whole(folder / FILE))
+    except UnsuitableFileError as error:
+        raise SweepFileError(str(error)) from None
+    except (ValueError, RecursionError):
+        raise SweepFileError("not JSON") from None
+    return sweep_of(content)
+
+
+def sweep_of(content: Any) -> Sweep:
+    """Return the sweep described by the decoded JSON of a sweep's file, without secrets. Raises SweepFileError."""
+    if not isinstance(content, dict) or type(content.get("schema_version")) is not int:
+        raise SweepFileError("not a sweep")
+    if content["schema_version"] != SCHEMA_VERSION:
+        version = str(content["schema_version"])[:20]
+        raise SweepFileError(f"schema version {version} is not supported (hint: update casstat)")
+    try:
+        sweep = Sweep(
+            text_of(content["name"]),
+            number_of(content["begin_s"]),
+            text_of(content["casstat"]),
+            tuple(map(_parameter, _sequence(content["parameters"]))),
+            settings_of_content(content["settings"]),
+            _order(content["order"]),
+            _count(content["order_seed"], 0),
+            _count(content.get("repeats", 1), 1),
+            number_of(content.get("pause_s", 0.0)),
+            text_of(content.get("items_per_op", "")),
+            tuple(map(_run, _sequence(content.get("runs", ())))),
+        )
+        return redacted_sweep(sweep, Redactor())
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise SweepFileError(f"malformed field: {one_line(error)}") from None
+
+
+def _parameter(content: Mapping[str, Any]) -> SweptParameter:
+    values = tuple(map(text_of, _sequence(content["values"])))
+    if not values or len(set(values)) < len(values):
+        raise ValueError("a parameter has no values, or the same value twice")
+    return SweptParameter(text_of(content["name"]), values)
+
+
+def settings_of_content(content: Mapping[str, Any]) -> SweepSettings:
+    """Return the settings described by the decoded JSON of a sweep's or a search's file.
+
+    Raises KeyError, TypeError and ValueError.
+    """
+    texts = {name: tuple(map(text_of, _sequence(content.get(name, ())))) for name in _TEXT_LISTS}
+    if not texts["command"]:
+        raise ValueError("the command has no words")
+    duration_s = content.get("duration_s")
+    return SweepSettings(
+        **texts,
+        duration_s=None if duration_s is None else number_of(duration_s),
+        warm_up_s=number_of(content.get("warm_up_s", 0.0)),
+        cool_down_s=number_of(content.get("cool_down_s", 0.0)),
+        mark_regex=text_of(content.get("mark_regex", "")),
+    )
+
+
+def _run(content: Mapping[str, Any]) -> SweepRun:
+    folder = text_of(content["folder"])
+    path = PurePosixPath(folder)
+    if not path.parts or path.is_absolute() or ".." in path.parts or not folder.isprintable():
+        raise ValueError(f"'{one_line(folder[:40])}' is not a path inside the sweep's directory")
+    problem = text_of(content.get("problem", ""))
+    return SweepRun(folder, number_of(content["begin_s"]), number_of(content["end_s"]), problem)
+
+
+def _order(value: Any) -> str:
+    if value not in (RANDOM, GIVEN):
+        raise ValueError(f"'{one_line(str(value)[:40])}' is not an order")
+    return str(value)
+
+
+def _sequence(value: Any) -> Sequence[Any]:
+    if not isinstance(value, list | tuple):
+        raise TypeError(f"{one_line(str(value)[:40])} is not a list")
+    return value
+
+
+def _count(value: Any, least: int) -> int:
+    if type(value) is not int or value < least:
+        raise TypeError(f"{one_line(str(value)[:40])} is not a count")
+    return value
