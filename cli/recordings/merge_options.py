@@ -11,7 +11,7 @@ import click
 from cli.parameters.parameter_types import Duration, TimeOfDay, name_of, range_options
 from cli.parameters.recording_options import RecordingPath
 from collector.recording.header import MAX_SERIES
-from collector.runs.clock_offset import MAX_OFFSET_S
+from collector.runs.run import MAX_OFFSET_S
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 MIN_S, MAX_S = 0.001, 86400.0

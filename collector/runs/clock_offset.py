@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from collector.runs.run import MAX_OFFSET_S
+
 EXCHANGES = 8
 # As a float, a time since the epoch has a resolution of about 0.2 µs.
 RESOLUTION_S = 1e-6
-# An offset of more than a century must be an error.
-MAX_OFFSET_S = 4e9
 
 
 class ClockOffsetError(ValueError):

@@ -13,6 +13,8 @@ TOTAL = "total"
 """The name of all measured phases together."""
 WARM_UP, MAIN, COOL_DOWN = "warm-up", "main", "cool-down"
 """Names of the phases that are not named by a mark; MAIN lasts from the end of the warm-up to the first mark."""
+# An offset of more than a century must be an error.
+MAX_OFFSET_S = 4e9
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from typing import Any, TypeGuard, TypeVar
 from collector.atomic_file import write_json
 from collector.printable import one_line
 from collector.redaction.redactor import Redactor, redacted_tags
-from collector.runs.clock_offset import MAX_OFFSET_S
 from collector.runs.run import (
+    MAX_OFFSET_S,
     ClientHost,
     ClockStep,
     NodeClock,
