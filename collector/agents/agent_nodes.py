@@ -1,18 +1,20 @@
-"""Queries agents about their nodes, and measures the offsets of their clocks."""
+"""Queries agents about their nodes, and measures the offsets of their clocks.
+
+A clock's offset is estimated from exchanges of timestamps, as in NTP.
+"""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 from collector.agents.agent_client import AgentClient, ClientInterruptedError
 from collector.agents.agent_connection import AgentError
 from collector.printable import one_line
 from collector.recording.header import DAY_S
-from collector.runs import clock_offset
-from collector.runs.clock_offset import ClockOffsetError
 from collector.runs.cluster_members import Membership
-from collector.runs.run import NodeClock, RunNode
+from collector.runs.run import MAX_OFFSET_S, NodeClock, RunNode
 from collector.runs.run_file import is_finite
 
 # The maximum number of agents that are sent requests at the same time.
@@ -23,6 +25,13 @@ ADDRESS_HINT = "(hint: check the agent's address)"
 MAX_NODE_CHARS, MAX_VERSION_CHARS = 255, 100
 MAX_PEERS = 2000
 MIN_INTERVAL_S, MAX_INTERVAL_S = 1e-3, DAY_S
+EXCHANGES = 8
+# As a float, a time since the epoch has a resolution of about 0.2 µs.
+RESOLUTION_S = 1e-6
+
+
+class ClockOffsetError(ValueError):
+    """The offset cannot be measured, because the agent's times are impossible."""
 
 
 def nodes_of_agents(clients: Sequence[AgentClient], wall_s: Callable[[], float] = time.time) -> list[RunNode]:
@@ -65,7 +74,7 @@ def node_of_agent(client: AgentClient, wall_s: Callable[[], float] = time.time) 
             raise TypeError
         if not is_finite(interval_s) or not MIN_INTERVAL_S <= interval_s <= MAX_INTERVAL_S:
             raise TypeError
-        clock = clock_offset.measured(lambda: _agent_times(client), wall_s, time.monotonic)
+        clock = measured_offset(lambda: _agent_times(client), wall_s, time.monotonic)
     except AgentError as error:
         return RunNode("", url, problem=one_line(error))
     except ClientInterruptedError:
@@ -74,8 +83,7 @@ def node_of_agent(client: AgentClient, wall_s: Callable[[], float] = time.time) 
         return RunNode("", url, problem=one_line(f"{url}: {error}"))
     except (KeyError, TypeError):
         return RunNode("", url, problem=one_line(f"{url}: the response does not describe a node {ADDRESS_HINT}"))
-    clocks = (NodeClock(clock.at_s, clock.offset_s, clock.error_s),)
-    return RunNode(name or client.address.host, url, interval_s=float(interval_s), casstat=version, clocks=clocks)
+    return RunNode(name or client.address.host, url, interval_s=float(interval_s), casstat=version, clocks=(clock,))
 
 
 def _is_text(value: Any, max_chars: int) -> bool:
@@ -92,3 +100,67 @@ def _agent_times(client: AgentClient) -> tuple[float, float]:
     if not is_finite(received_s) or not is_finite(sent_s):
         raise TypeError
     return float(received_s), float(sent_s)
+
+
+@dataclass(frozen=True)
+class ClockExchange:
+    """A request to an agent and its response, with times in seconds since the epoch.
+
+    sent_s     when the request was sent, on the local clock; the other two times are on the agent's clock.
+    elapsed_s  the time from sending the request to receiving the response, on the monotonic clock.
+    """
+
+    sent_s: float
+    agent_received_s: float
+    agent_sent_s: float
+    elapsed_s: float
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether the agent's processing time is neither negative nor longer than the whole exchange.
+
+        Otherwise, a clock was changed, or the agent returned a wrong time.
+        """
+        return 0 <= self.agent_sent_s - self.agent_received_s <= self.elapsed_s + RESOLUTION_S
+
+    @property
+    def round_trip_s(self) -> float:
+        """The time that the request and the response spent in transit, without the agent's processing time."""
+        return max(self.elapsed_s - (self.agent_sent_s - self.agent_received_s), 0.0)
+
+
+def offset_of(exchanges: Iterable[ClockExchange]) -> NodeClock:
+    """Return the offset according to the possible exchange with the shortest round trip.
+
+    The agent received the request at an unknown moment of the round trip. The offset is computed for its middle, so
+    the error is at most half the round trip (RFC 5905, section 8). Raises ClockOffsetError if no exchange is possible,
+    or if the offset exceeds MAX_OFFSET_S.
+    """
+    possible = [exchange for exchange in exchanges if exchange.is_possible]
+    if not possible:
+        raise ClockOffsetError("the agent's clock was changed during the measurement, or its times are wrong")
+    best = min(possible, key=lambda exchange: exchange.round_trip_s)
+    half_s = best.round_trip_s / 2
+    if not abs(best.agent_received_s - best.sent_s) <= MAX_OFFSET_S:
+        raise ClockOffsetError("the agent's clock is more than a century off")
+    return NodeClock(best.sent_s + half_s, best.agent_received_s - best.sent_s - half_s, half_s)
+
+
+def measured_offset(
+    ask: Callable[[], tuple[float, float]],
+    wall_s: Callable[[], float],
+    monotonic_s: Callable[[], float],
+    exchanges: int = EXCHANGES,
+) -> NodeClock:
+    """Measure the offset of an agent's clock.
+
+    `ask` sends a request to the agent, and returns the times at which the agent received and answered it, on the
+    agent's clock. Raises ClockOffsetError.
+    """
+
+    def exchange() -> ClockExchange:
+        sent_s, began_s = wall_s(), monotonic_s()
+        received_s, answered_s = ask()
+        return ClockExchange(sent_s, received_s, answered_s, monotonic_s() - began_s)
+
+    return offset_of(exchange() for _ in range(exchanges))

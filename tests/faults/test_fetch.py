@@ -12,13 +12,12 @@ from typing import Any
 import pytest
 
 from cli.runs.fetch_program import Progress
+from collector.agents import agent_nodes
 from collector.agents.agent_client import AgentClient, AgentUnavailableError
 from collector.agents.fetching import FetchRange, fetched, ticks_in
 from collector.agents.node_address import parse_address
 from collector.http.access import Access
 from collector.recording.writer import SUFFIX, files_of
-from collector.runs import clock_offset
-from collector.runs.clock_offset import ClockOffset
 from collector.runs.run import NodeClock
 from collector.runs.run_file import read_run
 from tests.collector.merge.recorded_nodes import busy, record, timed
@@ -62,8 +61,8 @@ def test_printed_times_are_on_the_clock_of_this_host(
     recorded_node: RecordedNode, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The node's clock is 1000 s ahead.
-    measured = ClockOffset(recorded_node.begin_s, 1000.0, 0.001)
-    monkeypatch.setattr(clock_offset, "measured", lambda *_: measured)
+    measured = NodeClock(recorded_node.begin_s, 1000.0, 0.001)
+    monkeypatch.setattr(agent_nodes, "measured_offset", lambda *_: measured)
     period = recorded_node.period(-700, -641)
     code, out, _ = fetch(capsys, recorded_node.address, *period, "-o", tmp_path / "run")
     assert code == 0

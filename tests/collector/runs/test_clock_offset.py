@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.runs.clock_offset import ClockExchange, ClockOffsetError, measured, offset_of
+from collector.agents.agent_nodes import ClockExchange, ClockOffsetError, measured_offset, offset_of
 
 START_S = 1_700_000_000.0
 DELAYS_S = st.floats(0, 2)
@@ -39,7 +39,7 @@ class Clocks:
 @given(st.floats(-1e6, 1e6), st.lists(st.tuples(DELAYS_S, DELAYS_S, DELAYS_S), min_size=1, max_size=8))
 def test_the_true_offset_is_within_the_error(offset_s: float, delays: list[tuple[float, float, float]]) -> None:
     clocks = Clocks(offset_s, delays)
-    result = measured(clocks.ask, clocks.wall_s, clocks.monotonic_s, len(delays))
+    result = measured_offset(clocks.ask, clocks.wall_s, clocks.monotonic_s, len(delays))
     assert abs(result.offset_s - offset_s) <= result.error_s + RESOLUTION_S
     shortest_s = min(request_s + response_s for request_s, _, response_s in delays)
     assert result.error_s == pytest.approx(shortest_s / 2, abs=RESOLUTION_S)
