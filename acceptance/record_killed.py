@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import psutil
 
-from collector.agents.agent_runs import LEASE_S
+from collector.agents.agent_client import LEASE_S
 from collector.runs.run import Run
 from collector.runs.run_file import is_run, read_run
 

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from collector.agents.agent_client import AgentClient, ClientInterruptedError
+from collector.agents.agent_client import MAX_PARALLEL, AgentClient, ClientInterruptedError
 from collector.agents.agent_connection import AgentError
 from collector.printable import one_line
 from collector.recording.header import DAY_S
@@ -17,8 +17,6 @@ from collector.runs.cluster_members import Membership
 from collector.runs.run import MAX_OFFSET_S, NodeClock, RunNode
 from collector.runs.run_file import is_finite
 
-# The maximum number of agents that are sent requests at the same time.
-MAX_PARALLEL = 16
 # The `problem` of a `RunNode` whose client was interrupted.
 INTERRUPTED = "interrupted"
 ADDRESS_HINT = "(hint: check the agent's address)"

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from operator import add
 from pathlib import Path
 
-from collector.agents.agent_client import AgentClient, AgentUnavailableError, ClientInterruptedError
+from collector.agents.agent_client import MAX_PARALLEL, AgentClient, AgentUnavailableError, ClientInterruptedError
 from collector.agents.agent_connection import AgentError
-from collector.agents.agent_nodes import INTERRUPTED, MAX_PARALLEL, node_of_agent
+from collector.agents.agent_nodes import INTERRUPTED, node_of_agent
 from collector.agents.journal_download import fetch_file, journal_files
 from collector.merge.clock_correction import MIN_STEP_S
 from collector.merge.clock_steps import corrected_span

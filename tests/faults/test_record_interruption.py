@@ -12,7 +12,7 @@ import pytest
 
 from cli.run_folder import LOCK_FILE
 from cli.runs import recorder
-from collector.agents.agent_runs import AgentRuns
+from collector.agents.agent_client import AgentRuns
 from collector.recording.files import journal_files
 from collector.runs.run_file import read_run
 from exporters.live.live_frames import LiveFrames

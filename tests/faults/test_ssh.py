@@ -22,7 +22,7 @@ from cli.main import main
 from cli.runs.ssh.remote_spool import HEARTBEAT, variables_line
 from cli.runs.ssh.ssh_address import parse_ssh_address
 from cli.runs.ssh.ssh_agent import SshAgent
-from collector.agents.agent_runs import AgentRuns
+from collector.agents.agent_client import AgentRuns
 from collector.runs.run import RunNode
 from collector.runs.run_file import read_run, write_run
 from tests.faults.fake_jolokia import FakeJolokia

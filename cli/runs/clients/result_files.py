@@ -16,7 +16,8 @@ from cli.runs.clients.remote_command import MAX_PATH_BYTES
 from cli.runs.redacted_files import NotTextError, redact_file
 from cli.runs.ssh.ssh_address import SshAddress
 from cli.runs.ssh.ssh_session import SshSession, ssh_command
-from collector.agents.agent_nodes import INTERRUPTED, MAX_PARALLEL
+from collector.agents.agent_client import MAX_PARALLEL
+from collector.agents.agent_nodes import INTERRUPTED
 from collector.printable import count_text, one_line
 from collector.redaction.redactor import Redactor
 

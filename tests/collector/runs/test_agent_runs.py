@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from collector.agents import agent_runs
-from collector.agents.agent_client import AgentClient, AgentStatusError
+from collector.agents import agent_client
+from collector.agents.agent_client import AgentClient, AgentRuns, AgentStatusError
 from collector.agents.agent_connection import AgentError
-from collector.agents.agent_runs import AgentRuns
 from collector.agents.node_address import parse_address
 from collector.http.access import Access
 
@@ -53,7 +52,7 @@ class FakeAgentFailingAtMark(FakeAgent):
 def test_a_run_that_ended_early_is_reported_once_and_not_changed_again(
     status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(agent_runs, "RENEW_EVERY_S", 0.001)
+    monkeypatch.setattr(agent_client, "RENEW_EVERY_S", 0.001)
     reports: list[str] = []
     reported = threading.Event()
 
@@ -77,7 +76,7 @@ def test_a_run_that_ended_early_is_reported_once_and_not_changed_again(
 
 
 def test_an_agent_that_fails_receives_no_marks_until_it_answers_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agent_runs, "RENEW_EVERY_S", 0.001)
+    monkeypatch.setattr(agent_client, "RENEW_EVERY_S", 0.001)
     failing = FakeAgentFailingAtMark("h1", marks=AgentError("refused"))
     active = FakeAgent("h2")
     reports: list[str] = []
@@ -123,7 +122,7 @@ def test_a_run_that_an_agent_has_already_ended_is_reported_at_its_end(status: in
 def test_other_failures_of_renewals_are_not_reported_because_the_next_one_may_succeed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(agent_runs, "RENEW_EVERY_S", 0.001)
+    monkeypatch.setattr(agent_client, "RENEW_EVERY_S", 0.001)
     failing = FakeAgent("h1", lease=AgentStatusError("HTTP 429", 429))
     unreachable = FakeAgent("h2", lease=AgentError("refused"), end=AgentError("refused"))
     active = FakeAgent("h3")
