@@ -23,7 +23,7 @@ from cli.commands import line
 from cli.line.node_selection import DEFAULT_S, LineSettings
 from cli.parameters.jolokia_options import JolokiaSettings
 from cli.parameters.parameter_types import Duration, Size
-from collector.agents.node_address import AGENT_PORT
+from collector.agents.addresses import AGENT_PORT
 from collector.recording.header import FULL_EVERY
 from exporters.metrics_page.metric_family import DEFAULT_S as BOUNDS_S
 

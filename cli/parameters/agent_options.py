@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from cli.parameters.jolokia_options import AGENT, JolokiaSettings, access_from, option_names, warn_if_plain
-from collector.agents.node_address import NodeAddress
+from collector.agents.addresses import NodeAddress
 from collector.http.access import Access, AccessError, client_context
 
 PASSWORD = "CASSTAT_AGENT_PASSWORD"  # noqa: S105 - name of an environment variable

@@ -15,7 +15,7 @@ from cli.runs.command.output_observer import OutputObserver, OutputObservers
 from cli.runs.command.status_line import COLUMNS, StatusLine
 from cli.runs.command.supervisor_reports import CommandResult
 from cli.runs.command.time_limit import TimeLimit
-from collector.agents.node_address import NodeAddress
+from collector.agents.addresses import NodeAddress
 from collector.live.live_cluster import Plan
 from collector.redaction.redactor import Redactor
 from exporters.live.live_frames import LiveFrames, Wanted

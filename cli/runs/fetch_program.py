@@ -15,10 +15,10 @@ from cli.parameters.jolokia_options import JolokiaSettings
 from cli.parameters.parameter_types import TimeOfDay
 from cli.runs.agents.agent_clients import agent_clients
 from cli.runs.stored_fetch import fetch_stored
+from collector.agents.addresses import NodeAddress
 from collector.agents.agent_client import AgentClient
 from collector.agents.agent_nodes import INTERRUPTED
 from collector.agents.fetching import FetchRange, fetched
-from collector.agents.node_address import NodeAddress
 from collector.printable import count_text, local_time, one_line
 from collector.recording.codec import MAX_TIME_S
 from collector.recording.object_store import is_object_url

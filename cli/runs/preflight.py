@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from cli.errors import CasstatError, note
 from cli.runs.agents.agent_clients import AgentClients
 from cli.runs.run_nodes import AgentState, RunAgents, hosts_of, memberships_of, node_names, states_of
+from collector.agents.addresses import NodeAddress
 from collector.agents.agent_client import AgentClient
 from collector.agents.agent_nodes import nodes_of_agents
-from collector.agents.node_address import NodeAddress
 from collector.printable import count_text, one_line
 from collector.runs.cluster_members import Membership, clusters_of, member_texts
 from collector.runs.run import RunCluster, RunNode

@@ -31,7 +31,7 @@ from cli.runs.redacted_files import redact_written
 from cli.runs.run_nodes import PRIVATE_FOLDER, agents_of, cluster_of, nodes_of, seeds_of, ssh_addresses, with_peers
 from cli.runs.ssh.ssh_address import SshAddress
 from cli.runs.ssh.ssh_agent import report_spools
-from collector.agents.node_address import NodeAddress
+from collector.agents.addresses import NodeAddress
 from collector.live.live_cluster import Plan
 from collector.printable import one_line
 from collector.redaction.redactor import Redactor

@@ -17,10 +17,10 @@ from cli.runs.command.supervisor_reports import CommandResult
 from cli.runs.fetch_program import Progress
 from cli.runs.marks_file import MarksReader
 from cli.runs.run_nodes import node_names
+from collector.agents.addresses import NodeAddress
 from collector.agents.agent_client import AgentClient, AgentRuns
 from collector.agents.agent_nodes import description_of, last_tick_s, membership_of
 from collector.agents.fetching import FetchRange, fetched, wanted_range
-from collector.agents.node_address import NodeAddress
 from collector.printable import one_line
 from collector.redaction.redactor import Redactor
 from collector.runs.cluster_members import Membership, clusters_of

@@ -24,8 +24,8 @@ from cli.runs.redacted_files import redact_written
 from cli.runs.run_nodes import PRIVATE_FOLDER
 from cli.runs.ssh.ssh_address import SshAddressError, is_ssh, parse_ssh_address
 from cli.runs.ssh.ssh_agent import SshAgent, report_spools
+from collector.agents.addresses import NodeAddress, NodeAddressError, parse_address
 from collector.agents.fetching import FetchRange, fetched, recorded_ticks, wanted_range
-from collector.agents.node_address import NodeAddress, NodeAddressError, parse_address
 from collector.printable import count_text, one_line
 from collector.recording.trimming import TickSpan
 from collector.recording.writer import files_of, folder_name

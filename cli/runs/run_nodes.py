@@ -21,10 +21,10 @@ from cli.runs.agents.private_agent import PrivateAgent
 from cli.runs.ssh.remote_spool import JOLOKIA_PASSWORD, JOLOKIA_USER, TRUSTED_USER
 from cli.runs.ssh.ssh_address import SshAddress, SshAddressError, is_ssh, parse_ssh_address
 from cli.runs.ssh.ssh_agent import SshAgent
+from collector.agents.addresses import AGENT_PORT, NodeAddress, NodeAddressError, parse_address
 from collector.agents.agent_client import MAX_PARALLEL, AgentClient
 from collector.agents.agent_connection import AgentError
 from collector.agents.agent_nodes import MAX_PEERS, description_of, membership_of
-from collector.agents.node_address import AGENT_PORT, NodeAddress, NodeAddressError, parse_address
 from collector.http.access import CheckPeer
 from collector.node.host.trust import listener_problem, listening_users, user_names
 from collector.printable import count_text, one_line

@@ -29,8 +29,14 @@ from cli.top.screen_rows import RenderContext
 from cli.top.self_cost import SelfCost
 from cli.top.styled_text import ASCII, FINE, plain
 from cli.top.view_state import SETS, ViewState, remember, remembered, state_path, wanted
-from collector.agents.agent_discovery import DiscoveryError, dns_addresses, file_addresses
-from collector.agents.node_address import NodeAddress, NodeAddressError, parse_address
+from collector.agents.addresses import (
+    DiscoveryError,
+    NodeAddress,
+    NodeAddressError,
+    dns_addresses,
+    file_addresses,
+    parse_address,
+)
 from collector.garbage_collection import gc_rarely
 from collector.live.cluster_interval import State
 from collector.live.live_cluster import Plan

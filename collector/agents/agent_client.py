@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any, BinaryIO
 
+from collector.agents.addresses import LOCAL_HOST, NodeAddress
 from collector.agents.agent_connection import AgentError
-from collector.agents.node_address import LOCAL_HOST, NodeAddress
 from collector.http.access import Access
 from collector.http.deadline_connection import DeadlineConnection, ExchangeError, body_of, parts_of
 from collector.http.failures import Failure, Reason

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 from urllib.parse import urlencode
 
+from collector.agents.addresses import LOCAL_HOST, NodeAddress
 from collector.agents.agent_connection import OK, AgentConnection, AgentError, EventHandler
-from collector.agents.node_address import LOCAL_HOST, NodeAddress
 from collector.http.access import Access
 from collector.http.deadline_connection import CLOSED, Diagnostics, Response, UntrustedServerError
 from collector.live.cluster_interval import NodeInfo, dc_rack

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from math import floor
 from typing import TYPE_CHECKING, Any
 
+from collector.agents.addresses import NodeAddress
 from collector.agents.agent_connection import AgentConnection, AgentError
-from collector.agents.node_address import NodeAddress
 from collector.http.access import Access
 from collector.live.agent_feed import AgentFeed
 from collector.live.cluster_interval import ClusterInterval, NodeInfo

@@ -13,9 +13,9 @@ import pytest
 
 from cli.runs.fetch_program import Progress
 from collector.agents import agent_nodes
+from collector.agents.addresses import parse_address
 from collector.agents.agent_client import AgentClient, AgentUnavailableError
 from collector.agents.fetching import FetchRange, fetched, ticks_in
-from collector.agents.node_address import parse_address
 from collector.http.access import Access
 from collector.recording.writer import SUFFIX, files_of
 from collector.runs.run import NodeClock

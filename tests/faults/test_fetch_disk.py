@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from collector.agents import agent_client, fetching
+from collector.agents.addresses import parse_address
 from collector.agents.agent_client import AgentClient
-from collector.agents.node_address import parse_address
 from collector.http.access import Access
 from collector.runs.run_file import read_run
 from tests.collector.fakes import file_size_limit

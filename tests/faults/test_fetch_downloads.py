@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from collector.agents import agent_client
+from collector.agents.addresses import parse_address
 from collector.agents.agent_client import AgentClient
 from collector.agents.fetching import FetchRange, fetched
-from collector.agents.node_address import parse_address
 from collector.http.access import Access
 from collector.recording.header import FULL_EVERY
 from tests.faults.fake_agent_server import (

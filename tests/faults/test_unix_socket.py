@@ -9,9 +9,9 @@ from typing import NoReturn
 import pytest
 
 from cli.runs.command.status_line import COLUMNS
+from collector.agents.addresses import NodeAddress, Tunnel
 from collector.agents.agent_client import AgentClient
 from collector.agents.agent_connection import AgentError
-from collector.agents.node_address import NodeAddress, Tunnel
 from collector.http.access import Access
 from collector.live.live_cluster import Plan
 from exporters.api.app import build

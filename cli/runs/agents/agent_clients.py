@@ -8,8 +8,8 @@ import click
 
 from cli.parameters.agent_options import agent_access, warn_of_agents
 from cli.parameters.jolokia_options import JolokiaSettings
+from collector.agents.addresses import NodeAddress, NodeAddressError, parse_address
 from collector.agents.agent_client import AgentClient
-from collector.agents.node_address import NodeAddress, NodeAddressError, parse_address
 from collector.http.access import Access, CheckPeer
 
 # An agent keeps recording for 60 s after its tunnel breaks; the other 20 s allow for detecting that and reconnecting.

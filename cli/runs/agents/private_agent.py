@@ -13,7 +13,7 @@ from cli.errors import CasstatError, note
 from cli.launch import casstat_command
 from cli.runs.command.supervisor import end
 from cli.runs.command.supervisor_reports import SUPERVISOR, merged_reports, result_in
-from collector.agents.node_address import NodeAddress, parse_address
+from collector.agents.addresses import NodeAddress, parse_address
 from collector.printable import one_line
 
 LOG_FILE = "agent.log"

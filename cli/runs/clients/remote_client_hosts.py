@@ -25,9 +25,9 @@ from cli.runs.command.time_limit import TimeLimit
 from cli.runs.redacted_files import RESULTS_FOLDER
 from cli.runs.ssh.ssh_address import SshAddress, labels_of
 from cli.runs.ssh.ssh_agent import SshAgent
+from collector.agents.addresses import NodeAddress
 from collector.agents.agent_nodes import nodes_of_agents
 from collector.agents.fetching import FetchRange, fetched
-from collector.agents.node_address import NodeAddress
 from collector.printable import one_line
 from collector.recording.writer import folder_name
 from collector.redaction.redactor import RedactedStream, Redactor

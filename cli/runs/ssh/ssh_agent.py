@@ -23,7 +23,7 @@ from cli.errors import CasstatError, note
 from cli.runs.ssh import remote_spool, spool_folder
 from cli.runs.ssh.ssh_address import SSH_PORT, SshAddress
 from cli.runs.ssh.ssh_session import SshSession, ssh_command
-from collector.agents.node_address import NodeAddress, Tunnel
+from collector.agents.addresses import NodeAddress, Tunnel
 from collector.printable import one_line
 from collector.recording.header import VERSION as JOURNAL_FORMAT
 from collector.runs.run import Run, RunNode

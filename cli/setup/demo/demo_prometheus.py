@@ -10,7 +10,7 @@ from cli.setup.demo.background_process import listens, require_free
 from cli.setup.demo.demo_cluster import RunningCluster
 from cli.setup.demo.demo_node import NodeSpec
 from cli.setup.demo.java_runtime import DemoError
-from collector.agents.node_address import AGENT_PORT
+from collector.agents.addresses import AGENT_PORT
 from dashboards.rules.alert import JOB
 from dashboards.rules.rule_files import rule_files
 

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from collector.agents.addresses import parse_address
 from collector.agents.agent_client import AgentClient
 from collector.agents.agent_connection import AgentError
-from collector.agents.node_address import parse_address
 from collector.http.access import Access
 
 

@@ -3,7 +3,7 @@
 import ssl
 
 from cli.runs.agents.agent_clients import AgentClients
-from collector.agents.node_address import NodeAddress, Tunnel, parse_address
+from collector.agents.addresses import NodeAddress, Tunnel, parse_address
 from collector.http.access import Access
 
 NAMED = parse_address("10.0.0.7")

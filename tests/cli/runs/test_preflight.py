@@ -7,7 +7,7 @@ import pytest
 from cli.runs.agents.agent_clients import AgentClients
 from cli.runs.preflight import preflight
 from cli.runs.run_nodes import RunAgents
-from collector.agents.node_address import NodeAddress, Tunnel, parse_address
+from collector.agents.addresses import NodeAddress, Tunnel, parse_address
 from collector.http.access import Access
 from tests.cli.runs.fake_client import FakeAgent
 

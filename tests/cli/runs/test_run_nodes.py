@@ -13,7 +13,7 @@ from cli.runs import run_nodes
 from cli.runs.agents.agent_clients import AgentClients
 from cli.runs.agents.private_agent import PrivateAgent
 from cli.runs.run_nodes import AgentState, RunAgents, agents_of, hosts_of, node_names, states_of, with_peers
-from collector.agents.node_address import NodeAddress, Tunnel, parse_address
+from collector.agents.addresses import NodeAddress, Tunnel, parse_address
 from collector.http.access import Access
 from collector.runs.cluster_members import Membership
 from collector.runs.run import RunNode

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from collector.agents.node_address import parse_address
+from collector.agents.addresses import parse_address
 from collector.http.access import Access
 from collector.live import agent_feed, live_cluster
 from collector.live.cluster_interval import ClusterInterval, NodeStatus, State

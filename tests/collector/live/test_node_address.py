@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.agents.node_address import NodeAddressError, parse_address
+from collector.agents.addresses import NodeAddressError, parse_address
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from collector.agents.agent_discovery import DiscoveryError, dns_addresses, file_addresses
+from collector.agents.addresses import DiscoveryError, dns_addresses, file_addresses
 
 GROUPS = [
     {"targets": ["10.0.0.1:17199", "10.0.0.2"], "labels": {"dc": "a"}},

@@ -8,8 +8,8 @@ from contextlib import closing
 
 import pytest
 
+from collector.agents.addresses import parse_address
 from collector.agents.agent_client import AgentClient, AgentStatusError, AgentUnavailableError
-from collector.agents.node_address import parse_address
 from collector.http.access import Access
 from tests.waiting import eventually
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from collector.agents import agent_client
+from collector.agents.addresses import parse_address
 from collector.agents.agent_client import AgentClient, AgentRuns, AgentStatusError
 from collector.agents.agent_connection import AgentError
-from collector.agents.node_address import parse_address
 from collector.http.access import Access
 
 EARLY = "the run ended early on {}: its lease expired, or a client ended or deleted it"
