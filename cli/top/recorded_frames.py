@@ -8,7 +8,7 @@ from cli.parameters.recording_options import memory_limit
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import absent_nodes, merged
 from collector.live.cluster_interval import ClusterEvent, State, dc_rack
-from collector.live.sanitise import MAX_EVENTS, MAX_NAME_CHARS, cluster_event, state_of
+from collector.live.interval_assembler import MAX_EVENTS, MAX_NAME_CHARS, cluster_event, state_of
 from collector.merge.merge_job import Merged, NodeRun
 from collector.model.identity import IDENTITY_LABELS
 from collector.printable import one_line

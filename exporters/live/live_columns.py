@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import lru_cache
 from math import isfinite, isnan, nan
 
-from collector.live.sanitise import OPERATION_MODE
+from collector.live.interval_assembler import OPERATION_MODE
 from collector.merge.aggregation import WATCHED, is_summed_over_nodes
 from collector.model.metric import Kind, Series
 from collector.model.sample import Sample

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from collector.live.cluster_interval import ClusterInterval, NodeStatus
-from collector.live.counted_node import CountedNode
+from collector.live.cluster_interval import ClusterInterval, CountedNode, NodeStatus
 from collector.live.live_cluster import LiveCluster, Plan, Request
 from collector.model.sample import Sample
 from exporters.live.frame import ALL, Frame, GroupFrame, History, NodeFrame, Rows, locations_of

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from collector.live.sanitise import sanitised
+from collector.live.interval_assembler import sanitised
 from collector.model.histogram import Buckets, upper_bounds_of
 from collector.model.metric import Series
 from collector.model.sample import Derived, Rate, Sample
