@@ -16,6 +16,7 @@ import click
 
 from cli.errors import note
 from cli.parameters.jolokia_options import JolokiaSettings, connect
+from collector.files import is_read_by_others
 from collector.http.access import CheckPeer
 from collector.model.clock import Clock
 from collector.model.snapshot import SourceError
@@ -40,7 +41,6 @@ from collector.node.jolokia.mbean_source import MBeanSource
 from collector.node.node_sampler import NodeSampler, Transport
 from collector.node.nodetool.runner import Connection, Nodetool, NodetoolStartError
 from collector.node.selection import Selection
-from collector.secrets import is_read_by_others
 
 DEFAULT_S = 1.0
 """Default interval between rows."""

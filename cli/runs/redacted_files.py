@@ -15,6 +15,7 @@ from cli.run_folder import STATE_FILE
 from cli.runs.command.command_log import LOG_FILE
 from cli.runs.marks_file import FILE as MARKS_FILE
 from cli.runs.summary_file import SUMMARY_FILE
+from collector.files import UnsuitableFileError, read_whole
 from collector.load_results import result_file
 from collector.printable import indented_json, printable_json
 from collector.redaction.redactor import RedactedJson, RedactedStream, Redactor
@@ -23,7 +24,6 @@ from collector.runs import run_file, sweep
 from collector.runs.run_file import CLIENT_HOSTS_FOLDER, NODES_FOLDER
 from collector.runs.run_file import FILE as RUN_FILE
 from collector.runs.sweep import FILE as SWEEP_FILE
-from collector.whole_file import UnsuitableFileError, read_whole
 
 CHUNK_BYTES = 1 << 18
 _GZIP = b"\x1f\x8b"

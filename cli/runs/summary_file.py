@@ -6,9 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from collector.atomic_file import write_json
+from collector.files import read_whole, write_json
 from collector.runs.run_file import is_finite
-from collector.whole_file import read_whole
 from exporters.results.summary.phase_summary import Peak, PhaseSummary, coverage_of_content
 from exporters.rows.columns import Cell
 

@@ -11,12 +11,11 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from collector.atomic_file import replace_file
+from collector.files import UnsuitableFileError, read_whole, replace_file
 from collector.garbage_collection import gc_paused
 from collector.load_results.client_result import ClientInterval, ClientResult, Latency, Operation
 from collector.load_results.result_checks import require_values
 from collector.printable import one_line
-from collector.whole_file import UnsuitableFileError, read_whole
 
 FOLDER = "clients"
 SCHEMA_VERSION = 1

@@ -11,11 +11,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NoReturn
 
+from collector.files import read_whole
 from collector.load_results.client_format import MALFORMED, ClientFormatError, reason_of
 from collector.load_results.client_result import NS_PER_S, Latency, Operation, rounded_up
 from collector.node.log.log_source import LineSplitter
 from collector.printable import count_text, one_line
-from collector.whole_file import read_whole
 
 MAX_LATENCY_NS = 86_400 * NS_PER_S
 MAX_LATENCY_S = MAX_LATENCY_NS / NS_PER_S

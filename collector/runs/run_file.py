@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from sys import float_info
 from typing import Any, TypeGuard, TypeVar
 
-from collector.atomic_file import write_json
+from collector.files import UnsuitableFileError, read_whole, write_json
 from collector.printable import one_line
 from collector.redaction.redactor import Redactor, redacted_tags
 from collector.runs.run import (
@@ -28,7 +28,6 @@ from collector.runs.run import (
     RunNode,
     RunPhase,
 )
-from collector.whole_file import UnsuitableFileError, read_whole
 
 FILE = "run.json"
 SCHEMA_VERSION = 1

@@ -13,12 +13,11 @@ from math import prod
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from collector.atomic_file import write_json
+from collector.files import UnsuitableFileError, read_whole, write_json
 from collector.printable import one_line
 from collector.redaction.redactor import Redactor
 from collector.redaction.secret_forms import is_secret_name
 from collector.runs.run_file import number_of, text_of
-from collector.whole_file import UnsuitableFileError, read_whole
 
 FILE = "sweep.json"
 SCHEMA_VERSION = 1

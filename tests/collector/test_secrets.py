@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.secrets import MAX_BYTES, SecretError, read_password
+from collector.files import MAX_PASSWORD_BYTES, SecretError, read_password
 
 SECRET = "hunter2"  # noqa: S105 - not a real secret
 
@@ -66,7 +66,7 @@ def test_a_binary_file_is_rejected(tmp_path: Path) -> None:
 
 
 def test_a_large_file_is_rejected(tmp_path: Path) -> None:
-    assert "larger than" in rejection(written(tmp_path, SECRET.encode() * MAX_BYTES))
+    assert "larger than" in rejection(written(tmp_path, SECRET.encode() * MAX_PASSWORD_BYTES))
 
 
 def test_a_special_file_is_rejected_without_blocking(tmp_path: Path) -> None:

@@ -8,10 +8,9 @@ from typing import Any
 from cli.errors import CasstatError
 from cli.run_folder import RUNS_SUBFOLDER, STATE_FILE
 from cli.runs.common_settings import differences
-from collector.atomic_file import replace_file
+from collector.files import read_whole, replace_file
 from collector.printable import one_line
 from collector.runs.sweep import SweepSettings, settings_of_content
-from collector.whole_file import read_whole
 from exporters.results.capacity.search import SearchPlan, Step
 
 SCHEMA_VERSION = 2

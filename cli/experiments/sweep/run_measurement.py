@@ -12,13 +12,12 @@ from cli.recordings.merge_program import NoDataError, merged
 from cli.recordings.run_defaults import results_in
 from cli.runs.run_summary import measured_phases
 from cli.runs.summary_file import SUMMARY_FILE, read_summaries
-from collector.atomic_file import replace_file
+from collector.files import read_whole, replace_file
 from collector.merge.grid import SpanGrid
 from collector.node.metrics.requests import COUNTED
 from collector.recording.header import MAX_MEMORY_BYTES
 from collector.runs.run import WARM_UP, Run
 from collector.runs.run_file import RunFileError, read_run
-from collector.whole_file import read_whole
 from exporters.results.summary.phase_summary import NEEDS, coverage_texts, phase_values, time_of_day
 from exporters.results.sweep.run_values import (
     SERVER,

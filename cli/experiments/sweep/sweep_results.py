@@ -8,7 +8,7 @@ import click
 
 from cli.errors import CasstatError, note
 from cli.experiments.sweep.run_measurement import run_values
-from collector.atomic_file import replace_file
+from collector.files import replace_file
 from collector.printable import count_text, local_time, one_line
 from collector.runs.run_texts import command_name
 from collector.runs.sweep import Sweep, SweepRun

@@ -11,12 +11,12 @@ from cli.setup.demo.java_runtime import javas
 from cli.setup.doctor.check_jolokia import Transport
 from cli.setup.doctor.examined_node import ExaminedNode
 from cli.setup.doctor.finding import Finding, alternatives, has_problem, ok, problem, warning
+from collector.files import is_read_by_others
 from collector.model.snapshot import SourceError
 from collector.node.host.cassandra_processes import NodeFacts
 from collector.node.nodetool.nodetool_source import PACE
 from collector.node.nodetool.reports import info, status
 from collector.node.nodetool.runner import Nodetool, NodetoolStartError
-from collector.secrets import is_read_by_others
 
 SUBJECT = "nodetool"
 TIMEOUT_S = 30.0

@@ -16,8 +16,8 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import exporters.sinks
+from collector.files import SecretError, read_password
 from collector.printable import one_line
-from collector.secrets import SecretError, read_password
 from exporters.metrics_page.rendering import Options
 from exporters.sinks.sink import Sink, SinkUrlError
 
