@@ -8,8 +8,7 @@ from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import NoDataError, merged
 from cli.recordings.run_defaults import results_in
 from cli.recordings.settings_of_run import node_settings
-from collector.merge.cluster_sample import ClusterSample
-from collector.merge.grid import SpanGrid
+from collector.merge.grid import ClusterSample, SpanGrid
 from collector.printable import count_text
 from collector.runs.run import RunPhase
 from exporters.results.comparison.amounts import client_bins, known_nodes, latency_kinds, server_intervals

@@ -9,9 +9,8 @@ from pathlib import Path
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import merged
 from cli.recordings.run_defaults import nodes_without_recording
-from collector.merge.cluster_sample import ClusterSample
 from collector.merge.coverage import NodeCoverage, coverage_of, not_recorded
-from collector.merge.grid import SpanGrid
+from collector.merge.grid import ClusterSample, SpanGrid
 from collector.merge.merge_job import Merged, NodeRun
 from collector.merge.node_settings import NEEDS as SETTING_NEEDS
 from collector.merge.node_settings import NodeSettings, settings_of

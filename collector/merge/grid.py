@@ -1,4 +1,4 @@
-"""The grid of intervals shared by all nodes in a run."""
+"""The grid of intervals shared by all nodes in a run, and the samples of a node and of the cluster in an interval."""
 
 from bisect import bisect_right
 from dataclasses import dataclass
@@ -109,3 +109,18 @@ class NodeInterval:
     sample: Sample
     ticks: int
     unknown_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class ClusterSample:
+    """The cluster's sample for one interval.
+
+    answered  the number of nodes on which Cassandra answered.
+    down      the number of nodes on which it did not, and whose operations no later reading includes.
+    down_s    the longest time for which one of the latter was down.
+    """
+
+    sample: Sample
+    answered: int
+    down: int = 0
+    down_s: float = 0.0

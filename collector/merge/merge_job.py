@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from collector.merge.clock_correction import IDENTITY, ClockCorrection
-from collector.merge.cluster_sample import ClusterSample
 from collector.merge.coverage import NodeTick
-from collector.merge.grid import ANY_TIME, Grid, NodeInterval, SpanGrid
+from collector.merge.grid import ANY_TIME, ClusterSample, Grid, NodeInterval, SpanGrid
 from collector.merge.recordings import Recording
 from collector.model.metric import Metric, Series
 from collector.model.sample import Sample

@@ -5,8 +5,7 @@ from dataclasses import replace
 
 from collector.merge import aggregation
 from collector.merge.clock_correction import ClockCorrection
-from collector.merge.cluster_sample import ClusterSample
-from collector.merge.grid import ANY_TIME, Grid
+from collector.merge.grid import ANY_TIME, ClusterSample, Grid
 from collector.merge.merge_job import Job, Merged, NodeRun, Product, catalogue_of, folders_of
 from collector.merge.node_intervals import node_intervals, placement
 from collector.merge.recordings import Recording

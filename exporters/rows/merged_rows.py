@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from collector.merge.aggregation import NAME, WATCHED
-from collector.merge.cluster_sample import ClusterSample
+from collector.merge.grid import ClusterSample
 from collector.merge.merge_job import NodeRun
 from collector.model.metric import Series
 from collector.model.sample import Sample

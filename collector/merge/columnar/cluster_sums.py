@@ -8,8 +8,7 @@ import numpy as np
 
 from collector.merge import aggregation
 from collector.merge.arrays import Array, Bools, Floats, Ints, as_slice
-from collector.merge.cluster_sample import ClusterSample
-from collector.merge.grid import Grid
+from collector.merge.grid import ClusterSample, Grid
 from collector.merge.node_columns import NodeColumns
 from collector.merge.node_intervals import placement
 from collector.model import histogram

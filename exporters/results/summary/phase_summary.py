@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Any
 
-from collector.merge.cluster_sample import ClusterSample
 from collector.merge.coverage import NO_ANSWER, Gap, NodeCoverage
+from collector.merge.grid import ClusterSample
 from collector.merge.merge_job import NodeRun
 from collector.model import histogram
 from collector.model.metric import Series
