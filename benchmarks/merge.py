@@ -17,9 +17,8 @@ from benchmarks.figures import Figure
 from collector.merge.grid import Grid
 from collector.merge.merge import merge
 from collector.merge.merge_job import DEFAULT_S, Job, Merged, NodeRun
-from collector.merge.recordings import recordings
+from collector.merge.recordings import recordings, sessions
 from collector.merge.reference_merge import reference_merge
-from collector.merge.sessions import sessions
 from collector.model.sample import Rate
 from exporters.rows.merged_rows import Choice, table_of
 

@@ -31,8 +31,7 @@ from collector.recording.recording_download import download_recordings, recorded
 if TYPE_CHECKING:
     from collector.merge.clock_correction import ClockCorrection
     from collector.merge.merge_job import Job, Merged, Product
-    from collector.merge.recordings import Recording
-    from collector.merge.sessions import Session
+    from collector.merge.recordings import Recording, Session
     from collector.merge.stored_recordings import StoredRecordings
 
 CONNECT_S = 10
@@ -71,11 +70,11 @@ class MergeCluster:
     stored: StoredSource | None = None
 
     def sessions(self, folders: Sequence[Path]) -> "tuple[list[Session], list[str]]":
-        """Return the sessions in directories, and notes, like `collector.merge.sessions.sessions`.
+        """Return the sessions in directories, and notes, like `collector.merge.recordings.sessions`.
 
         Raises OSError and ObjectStoreError.
         """
-        from collector.merge.sessions import sessions
+        from collector.merge.recordings import sessions
         from collector.merge.stored_recordings import stored_sessions
 
         stored = self.stored

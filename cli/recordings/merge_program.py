@@ -255,8 +255,7 @@ def _recordings(
 
     Raises CasstatError.
     """
-    from collector.merge.recordings import recordings
-    from collector.merge.sessions import sessions
+    from collector.merge.recordings import recordings, sessions
 
     try:
         folders = settings.paths if source is None else recordings_in(settings.paths[0], source)

@@ -60,7 +60,7 @@ def recorded_bounds(
     """
     first_s, last_s = float("-inf"), float("inf")
     if isinstance(begin, TimeOfDay) or isinstance(end, TimeOfDay):
-        from collector.merge.sessions import sessions
+        from collector.merge.recordings import sessions
 
         try:
             recorded, _ = sessions(files)

@@ -123,8 +123,7 @@ def files_by_node(
 
 def _only_recording(folder: Path) -> "Recording | None":
     """Return the recording in a node's directory; None if it has no ticks. Raises CasstatError."""
-    from collector.merge.recordings import recordings
-    from collector.merge.sessions import sessions
+    from collector.merge.recordings import recordings, sessions
 
     try:
         return next(iter(recordings(sessions([folder])[0])[0]), None)

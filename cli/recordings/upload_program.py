@@ -101,7 +101,7 @@ def _journals(settings: UploadSettings) -> dict[Path, str]:
 
 def _recorded_node(folder: Path) -> str:
     """Return the name of the node in a journal. Raises CasstatError and OSError."""
-    from collector.merge.sessions import sessions
+    from collector.merge.recordings import sessions
 
     recorded, _ = sessions([folder])
     if not recorded:

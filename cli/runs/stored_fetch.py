@@ -5,7 +5,7 @@ from pathlib import Path
 from cli.errors import CasstatError
 from cli.recordings.object_urls import open_store
 from collector.agents.fetching import Fetched, FetchRange
-from collector.merge.sessions import sessions
+from collector.merge.recordings import sessions
 from collector.recording.object_store import ObjectStore, ObjectStoreError, parts_of
 from collector.recording.reader import entries, read
 from collector.recording.recording_download import download_recordings

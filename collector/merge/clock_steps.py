@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from collector.merge.clock_correction import MIN_STEP_S, ClockCorrection, ClockPart, ClockSegment
-from collector.merge.recordings import Recording, recordings
-from collector.merge.sessions import sessions
+from collector.merge.recordings import Recording, recordings, sessions
 from collector.node.nodetool.nodetool_source import PREFIX as REPORT
 from collector.recording.header import MAX_SERIES, SeriesLimit
 from collector.recording.reader import Entry

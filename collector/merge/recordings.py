@@ -1,13 +1,221 @@
-"""Assigns recorded sessions to nodes; resolves duplicate names, renamed nodes and overlapping recordings."""
+"""Finds the sessions in recorded files, and assigns them to nodes.
+
+Of complete files, only the beginning and the end are decompressed. Duplicate names, renamed nodes and overlapping
+recordings are resolved.
+"""
 
 from bisect import bisect_right, insort
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from pathlib import Path
 
 from collector.merge import aggregation
-from collector.merge.sessions import Session
+from collector.printable import count_text
+from collector.recording.codec import MALFORMED, texts_of, tick_of
+from collector.recording.files import journal_files
+from collector.recording.frames import (
+    MAGIC,
+    Damage,
+    Footer,
+    Frames,
+    checked,
+    footer_of,
+    frame_text,
+    last_footer,
+    parsed,
+)
+from collector.recording.header import Header, SeriesLimit, header_of
+from collector.recording.reader import Entry, read, read_lines
+
+# Maximum number of frames to try from the end of a file before reading the whole file.
+MAX_FRAMES_TRIED = 64
+# Reading and decompressing release the interpreter lock.
+THREADS = 2
+# The key of the node's name in a record.
+NODE = b'"n":'
+# Maximum number of sessions per file. A recorder writes only one, but users may concatenate files.
+MAX_SESSIONS = 100
+
+
+@dataclass(frozen=True)
+class Session:
+    """One node's ticks from one run of a recorder.
+
+    begin_s, end_s  the time range on the recorder's clock; ticks before a clock step may lie outside.
+    processes       the node's processes at the beginning and end of each file.
+    size_bytes      the size of the files.
+    """
+
+    node: str
+    head: Header
+    files: tuple[Path, ...]
+    begin_s: float
+    end_s: float
+    processes: frozenset[str] = frozenset()
+    size_bytes: int = 0
+
+    @property
+    def folder(self) -> Path:
+        """The directory that contains the files."""
+        return self.files[0].parent
+
+    def overlaps(self, other: "Session") -> bool:
+        """Return whether the sessions overlap in time, or are copies of each other."""
+        # Copies are recognised by identifier and start time, because a session with one tick has an empty time range.
+        if self.head.session and (self.head.session, self.begin_s) == (other.head.session, other.begin_s):
+            return True
+        return self.begin_s < other.end_s and other.begin_s < self.end_s
+
+    def read(self, limit: SeriesLimit) -> Iterator[Entry | Damage | Footer]:
+        """Yield the session's records, and any damage. Raises OSError and TooManySeriesError."""
+        for path in self.files:
+            for record in read(path, limit):
+                if isinstance(record, Damage) or session_of(record) == self.head.session:
+                    yield record
+
+
+def session_of(record: Entry | Footer) -> str:
+    """Return the identifier of the session to which a record belongs."""
+    return record.head.session if isinstance(record, Entry) else record.session
+
+
+@dataclass(frozen=True)
+class _End:
+    """The first or last tick of a session in a file."""
+
+    head: Header
+    node: str
+    time_s: float
+
+
+def sessions(paths: Iterable[Path]) -> tuple[list[Session], list[str]]:
+    """Return the sessions in all files, and notes about unreadable or omitted sessions and files without sessions.
+
+    If a file ends with its footer, it contains only one session, so only its first and last frames are
+    decompressed. Raises OSError.
+    """
+    files_by_session: dict[tuple[Path, str], list[tuple[Path, _End, _End]]] = {}
+    notes: list[str] = []
+    files = list({file.resolve(): file for path in paths for file in journal_files(path)}.values())
+    with ThreadPoolExecutor(THREADS) as threads:
+        ends_by_file = list(threads.map(_file_ends, files))
+    for file, (ends, footers) in zip(files, ends_by_file, strict=True):
+        readable = {first.head.session for first, _ in ends}
+        lost = sum(footer.next - footer.first for footer in footers if footer.session not in readable)
+        if lost:
+            notes.append(f"{file}: unreadable session: {count_text(lost, 'tick')} lost")
+        elif not ends:
+            notes.append(f"{file}: no recording found")
+        if len(ends) > MAX_SESSIONS:
+            notes.append(f"{file}: more than {MAX_SESSIONS} sessions; only the first {MAX_SESSIONS} are used")
+        for first, last in ends[:MAX_SESSIONS]:
+            files_by_session.setdefault((file.parent, first.head.session), []).append((file, first, last))
+    return [_session(files) for files in files_by_session.values()], notes
+
+
+def _session(files: Sequence[tuple[Path, _End, _End]]) -> Session:
+    """Return a session; `files` contains each of its files with the first and the last tick. Raises OSError."""
+    _, _, last = files[-1]
+    processes = {end.head.process for _, *ends in files for end in ends if end.head.process}
+    times = [end.time_s for _, *ends in files for end in ends]
+    paths = tuple(file for file, *_ in files)
+    size_bytes = sum(path.stat().st_size for path in paths)
+    return Session(last.node, last.head, paths, min(times), max(times), frozenset(processes), size_bytes)
+
+
+def _file_ends(file: Path) -> tuple[list[tuple[_End, _End]], list[Footer]]:
+    """Return the first and last tick of each session in a file, and the file's footers. Raises OSError."""
+    footer = last_footer(file)
+    if footer is None:
+        return _all_ends(read_lines(file))
+    line = next(read_lines(file), None)
+    first = _tick_of_full_record(line) if isinstance(line, bytes) else None
+    if first is None:
+        return _all_ends(read_lines(file))
+    data = file.read_bytes()
+    frame_offset = footer.offset
+    for _ in range(MAX_FRAMES_TRIED):
+        frame_offset = data.rfind(MAGIC, 0, frame_offset)
+        if frame_offset <= 0:
+            break
+        frame = data[frame_offset : footer.offset]
+        if (last := _last_tick(frame)) is not None:
+            return [(first, last)], [footer]
+        # Frames are independent of each other; bytes that only look like the beginning of a frame yield nothing.
+        ends, _ = _all_ends(Frames().feed(frame))
+        if ends:
+            return [(first, ends[-1][1])], [footer]
+    ends, _ = _all_ends(read_lines(file))
+    return [(first, ends[-1][1] if ends else first)], [footer]
+
+
+def _last_tick(frame: bytes) -> _End | None:
+    """Return the last tick of a frame; None if the frame is damaged, or if the header or the node's name changes in it.
+
+    Only the checksums of the first and the last line are verified; damage to other lines does not change their times.
+    """
+    text = frame_text(frame)
+    if text is None or b'\n{"head"' in text:
+        return None
+    *lines, rest = text.split(b"\n")
+    if rest or text.count(NODE) > lines[0].count(NODE):
+        return None
+    try:
+        end = _tick_of_full_record(checked(lines[0]))
+        return None if end is None else replace(end, time_s=tick_of(parsed(checked(lines[-1]))).time_s)
+    except MALFORMED:
+        return None
+
+
+def _tick_of_full_record(text: bytes) -> _End | None:
+    """Return the tick of a full record; None if the record is malformed or not a full one."""
+    try:
+        content = parsed(text)
+        (node,) = texts_of([content.get("n", "")])
+        return _End(header_of(content["head"]), node, tick_of(content).time_s)
+    except MALFORMED:
+        return None
+
+
+def _all_ends(lines: Iterable[bytes | Damage]) -> tuple[list[tuple[_End, _End]], list[Footer]]:
+    """Return the first and last tick of each session, ordered by first tick, and all footers.
+
+    Ticks are not fully decoded, because only their sessions, nodes and times are needed.
+    """
+    begins: dict[str, _End] = {}
+    lasts: dict[str, tuple[Header, str, bytes]] = {}
+    footers: list[Footer] = []
+    head: Header | None = None
+    node = ""
+    for text in lines:
+        if isinstance(text, Damage):
+            # The records that follow may be deltas from a lost record, so skip them up to the next full record.
+            head = None
+            continue
+        try:
+            if text.startswith((b'{"head"', b'{"end"')) or NODE in text:
+                content = parsed(text)
+                if "end" in content:
+                    footers.append(footer_of(content["end"], 0))
+                head = header_of(content["head"]) if "head" in content else None if "end" in content else head
+                (node,) = texts_of([content.get("n", node)])
+                if head is not None and head.session not in begins:
+                    begins[head.session] = _End(head, node, tick_of(content).time_s)
+        except MALFORMED:
+            head = None
+        if head is not None and head.session in begins:
+            lasts[head.session] = head, node, text
+    return [(first, _end(lasts[session], first)) for session, first in begins.items() if session in lasts], footers
+
+
+def _end(last: tuple[Header, str, bytes], first: _End) -> _End:
+    head, node, text = last
+    try:
+        return _End(head, node, tick_of(parsed(text)).time_s)
+    except MALFORMED:
+        return _End(head, node, first.time_s)
 
 
 @dataclass(frozen=True)

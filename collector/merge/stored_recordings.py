@@ -17,8 +17,7 @@ from collector.merge.clock_correction import ClockCorrection
 from collector.merge.columnar.cluster_sums import ClusterSums
 from collector.merge.columnar.worker import merge_nodes
 from collector.merge.merge_job import Job, NodeResult, Product
-from collector.merge.recordings import Recording
-from collector.merge.sessions import Session, sessions
+from collector.merge.recordings import Recording, Session, sessions
 from collector.model.metric import Metric
 from collector.recording.object_store import ObjectStore, StoredObject, parts_of
 from collector.recording.recording_download import download_recordings

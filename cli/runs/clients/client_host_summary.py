@@ -12,8 +12,7 @@ from cli.runs.ssh.ssh_address import SshAddressError, labels_of, parse_ssh_addre
 from collector.merge.grid import SpanGrid
 from collector.merge.merge import merge
 from collector.merge.merge_job import Job, NodeResult, NodeRun
-from collector.merge.recordings import recordings
-from collector.merge.sessions import sessions
+from collector.merge.recordings import recordings, sessions
 from collector.model.metric import Series
 from collector.runs.run import ClientHost, Run, RunPhase
 from exporters.results.summary.phase_summary import (

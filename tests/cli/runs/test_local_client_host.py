@@ -10,7 +10,7 @@ from cli.runs.clients import local_client_host
 from cli.runs.clients.local_client_host import LocalClientHost
 from cli.runs.command.output_observer import OutputObserver
 from cli.runs.command.time_limit import TimeLimit
-from collector.merge.sessions import sessions
+from collector.merge.recordings import sessions
 from collector.node.host import busy_processes
 from collector.node.host.busy_processes import THREAD_CPU_TIME
 from collector.recording.header import MAX_SERIES, SeriesLimit

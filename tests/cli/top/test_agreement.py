@@ -23,9 +23,8 @@ from collector.merge import aggregation
 from collector.merge.columnar import cluster_sums
 from collector.merge.grid import Grid
 from collector.merge.merge_job import Job, Merged, NodeRun
-from collector.merge.recordings import recordings
+from collector.merge.recordings import recordings, sessions
 from collector.merge.reference_merge import reference_merge
-from collector.merge.sessions import sessions
 from collector.model.metric import Aggregation, Kind, Series, Value, Values
 from collector.model.snapshot import Scrape, Snapshot, Tick, with_rounded_times
 from collector.node.catalogue import CATALOGUE

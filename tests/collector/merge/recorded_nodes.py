@@ -15,9 +15,8 @@ from collector.merge.clock_correction import ClockCorrection
 from collector.merge.grid import Grid, NodeInterval
 from collector.merge.merge import merge
 from collector.merge.merge_job import Job, Merged, NodeRun
-from collector.merge.recordings import recordings
+from collector.merge.recordings import recordings, sessions
 from collector.merge.reference_merge import reference_merge
-from collector.merge.sessions import sessions
 from collector.model.histogram import Buckets, offsets, upper_bounds_of
 from collector.model.metric import Values
 from collector.model.sample import Derived, Rate, Sample

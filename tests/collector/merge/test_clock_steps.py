@@ -11,9 +11,8 @@ from collector.merge.clock_steps import clock_with_steps
 from collector.merge.grid import SpanGrid
 from collector.merge.merge import merge
 from collector.merge.merge_job import Job, NodeRun
-from collector.merge.recordings import Recording, recordings
+from collector.merge.recordings import Recording, recordings, sessions
 from collector.merge.reference_merge import reference_merge
-from collector.merge.sessions import sessions
 from collector.model.sample import Rate
 from collector.model.snapshot import Scrape
 from collector.recording.header import SeriesLimit

@@ -18,9 +18,8 @@ from collector.merge.columnar.reduce import reduced
 from collector.merge.grid import Grid, NodeInterval, SpanGrid
 from collector.merge.merge import merge
 from collector.merge.merge_job import Job, Merged, NodeRun
-from collector.merge.recordings import recordings
+from collector.merge.recordings import recordings, sessions
 from collector.merge.reference_merge import node_run, reference_merge
-from collector.merge.sessions import sessions
 from collector.model.metric import Kind, Metric, Series, Value
 from collector.model.sample import Sample
 from collector.model.snapshot import Event, Scrape, Snapshot, Tick, with_rounded_times

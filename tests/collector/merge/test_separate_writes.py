@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from collector.merge.grid import Grid, SpanGrid
 from collector.merge.merge import merge
 from collector.merge.merge_job import Job
-from collector.merge.recordings import recordings
+from collector.merge.recordings import recordings, sessions
 from collector.merge.reference_merge import reference_merge
-from collector.merge.sessions import sessions
 from collector.model.metric import Series, Value
 from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import NEVER, Scrape, Snapshot, Tick, with_rounded_times

@@ -9,9 +9,8 @@ from pathlib import Path
 from collector.merge.grid import Grid, NodeInterval
 from collector.merge.merge import merge
 from collector.merge.merge_job import Job, NodeRun
-from collector.merge.recordings import recordings
+from collector.merge.recordings import recordings, sessions
 from collector.merge.reference_merge import reference_merge
-from collector.merge.sessions import sessions
 from collector.model.sample import Rate
 from collector.model.snapshot import Snapshot
 from collector.recording.files import info, journal_files

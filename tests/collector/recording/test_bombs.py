@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from collector.merge.sessions import sessions
+from collector.merge.recordings import sessions
 from collector.recording.frames import Damage
 from collector.recording.reader import Entry, read
 from tests.collector.merge.recorded_nodes import busy, record

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from collector.merge.grid import Grid
 from collector.merge.merge import merge
 from collector.merge.merge_job import Job, Merged
-from collector.merge.recordings import recordings
+from collector.merge.recordings import recordings, sessions
 from collector.merge.reference_merge import reference_merge
-from collector.merge.sessions import sessions
 from collector.node.metrics.requests import OPERATIONS, Operation
 from exporters.charts.data_files import slowest
 from exporters.charts.merged_run import NodeRows, node_rows, run_of
