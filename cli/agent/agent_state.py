@@ -14,8 +14,7 @@ from cli.agent.agent_config import AgentSettings
 from cli.agent.run_store import RunStore
 from cli.agent.sink_threads import Sinks
 from collector.files import replace_file
-from collector.merge.aggregation import NOWHERE
-from collector.merge.node_intervals import placement
+from collector.merge.aggregation import NOWHERE, placement_of
 from collector.model.clock import Clock
 from collector.model.identity import Identity
 from collector.model.sample import Sample
@@ -189,7 +188,7 @@ class Agent:
             self._last_identity.update(replace(self._identity, node=sampler.facts.address))
         self._page.add(snapshot, self._identity, sample.events if sample else ())
         self._problems = {scrape.source: scrape.problem for scrape in snapshot.scrapes if scrape.problem}
-        where = placement(journal.header) if journal.header else NOWHERE
+        where = placement_of(journal.header) if journal.header else NOWHERE
         self.recent.add(snapshot, self._identity, where, sample, journal.position)
         if self._has_ended_run:
             self._has_ended_run = False

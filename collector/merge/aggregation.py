@@ -18,6 +18,7 @@ from collector.model.histogram import Buckets
 from collector.model.metric import Aggregation, Metric, Owner, Series
 from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import Tick
+from collector.node.catalogue import CATALOGUE
 from collector.recording.header import Header
 
 NAME = "cluster"
@@ -54,6 +55,19 @@ class Placement:
 
 
 NOWHERE = Placement()
+
+
+def placement_of(head: Header) -> Placement:
+    """Return a node's placement, as recorded in a header."""
+    return Placement(head.boot, head.network, head.disk, head.interface)
+
+
+def shared_name(head: Header, series: Series) -> Series:
+    """Return the series; if it belongs to the watched disk or interface, its label is replaced with WATCHED."""
+    metric = CATALOGUE.get(series[0])
+    if metric is not None and metric.labels == ("device",) and series[1:] in ((head.disk,), (head.interface,)):
+        return series[0], WATCHED
+    return series
 
 
 def counted_once(catalogue: Mapping[str, Metric], nodes: Iterable[tuple[Placement, Sample]]) -> list[Sample]:

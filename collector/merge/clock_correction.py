@@ -2,8 +2,10 @@
 
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
+
+from collector.model.snapshot import Event
 
 # The fastest change of an offset that can be due to drift, in seconds per second: the kernel changes a clock's
 # frequency by at most 500 ppm, and an unsynchronised clock is typically accurate to 100 ppm.
@@ -123,3 +125,8 @@ class ClockCorrection:
 
 IDENTITY = ClockCorrection()
 """The correction of a clock that agrees with the reference clock."""
+
+
+def with_reference_time(event: Event, clock: ClockCorrection) -> Event:
+    """Return the event; if it has a time of its own, that time is converted to the reference clock."""
+    return event if event.time_s is None else replace(event, time_s=clock.reference_s(event.time_s))

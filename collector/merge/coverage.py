@@ -8,14 +8,15 @@ A time range contains the same readings as its summary (`SpanGrid`): those whose
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise, takewhile
 from math import floor, inf, isfinite
 from typing import NamedTuple
 
 from collector.merge.grid import Grid
-from collector.recording.header import SLOWEST_S
+from collector.model.snapshot import Event
+from collector.recording.header import SLOWEST_S, Header
 
 NO_ANSWER, NOT_SAMPLED = "no_answer", "not_sampled"
 """Why intervals are missing: Cassandra did not answer, or nothing was recorded, for example without an agent."""
@@ -42,6 +43,11 @@ class NodeTick(NamedTuple):
     covered_s: float
     has_failed: bool = False
     restarted: bool = False
+
+
+def has_failed(head: Header, events: Iterable[Event]) -> bool:
+    """Return whether a tick's events state that a source of Cassandra did not answer completely."""
+    return any(event.kind == "no_answer" and event.text.partition(": ")[0] in head.sources for event in events)
 
 
 @dataclass(frozen=True)

@@ -3,23 +3,17 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from collector.merge.aggregation import WATCHED, Placement
-from collector.merge.clock_correction import ClockCorrection
-from collector.merge.coverage import NodeTick, unknown_times
+from collector.merge.aggregation import shared_name
+from collector.merge.clock_correction import ClockCorrection, with_reference_time
+from collector.merge.coverage import NodeTick, has_failed, unknown_times
 from collector.merge.grid import ANY_TIME, Grid, NodeInterval
 from collector.model.metric import Series
 from collector.model.rates import Readings, Summary, rates, update_readings
 from collector.model.sample import Derived, Sample
 from collector.model.snapshot import Event, Tick
-from collector.node.catalogue import CATALOGUE
 from collector.node.metrics.separate_writes import with_separate_writes
 from collector.recording.header import Header
 from collector.recording.reader import Entry
-
-
-def placement(head: Header) -> Placement:
-    """Return a node's placement, as recorded in a header."""
-    return Placement(head.boot, head.network, head.disk, head.interface)
 
 
 def node_intervals(
@@ -89,26 +83,8 @@ def _node_tick(head: Header, time_s: float, sample: Sample) -> NodeTick:
     return NodeTick(time_s, head.interval_s, covered_s, has_failed(head, sample.events), restarted)
 
 
-def has_failed(head: Header, events: Iterable[Event]) -> bool:
-    """Return whether a tick's events state that a source of Cassandra did not answer completely."""
-    return any(event.kind == "no_answer" and event.text.partition(": ")[0] in head.sources for event in events)
-
-
 def _shared(head: Header, clock: ClockCorrection, sample: Sample) -> Sample:
     """Return the sample with names shared by all nodes, and event times on the reference clock."""
     values: dict[Series, Derived] = {shared_name(head, series): value for series, value in sample.values.items()}
     events = tuple(with_reference_time(event, clock) for event in sample.events)
     return replace(sample, values=values, events=events)
-
-
-def with_reference_time(event: Event, clock: ClockCorrection) -> Event:
-    """Return the event; if it has a time of its own, that time is converted to the reference clock."""
-    return event if event.time_s is None else replace(event, time_s=clock.reference_s(event.time_s))
-
-
-def shared_name(head: Header, series: Series) -> Series:
-    """Return the series; if it belongs to the watched disk or interface, its label is replaced with WATCHED."""
-    metric = CATALOGUE.get(series[0])
-    if metric is not None and metric.labels == ("device",) and series[1:] in ((head.disk,), (head.interface,)):
-        return series[0], WATCHED
-    return series

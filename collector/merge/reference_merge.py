@@ -4,10 +4,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from collector.merge import aggregation
+from collector.merge.aggregation import placement_of
 from collector.merge.clock_correction import ClockCorrection
 from collector.merge.grid import ANY_TIME, ClusterSample, Grid
 from collector.merge.merge_job import Job, Merged, NodeRun, Product, catalogue_of, folders_of
-from collector.merge.node_intervals import node_intervals, placement
+from collector.merge.node_intervals import node_intervals
 from collector.merge.recordings import Recording
 from collector.model.metric import Metric, Series
 from collector.model.sample import Sample
@@ -86,7 +87,7 @@ def cluster_sample(
     for node, node_spans in zip(nodes, spans, strict=True):
         if (interval := node.intervals.get(index)) is not None:
             sample = _restricted(interval.sample, metrics)
-            samples.append((placement(node.head), aggregation.over_interval(metrics, sample, interval, node.head)))
+            samples.append((placement_of(node.head), aggregation.over_interval(metrics, sample, interval, node.head)))
             if node.answered(interval.sample):
                 answered += 1
                 inside = {series for series, (first, last) in node_spans.items() if first < index < last}

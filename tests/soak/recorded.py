@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from collector.merge.aggregation import NOWHERE, Placement
-from collector.merge.node_intervals import placement
+from collector.merge.aggregation import NOWHERE, Placement, placement_of
 from collector.model.identity import Identity
 from collector.model.sample import Sample
 from collector.node.catalogue import CATALOGUE
@@ -21,7 +20,7 @@ def recorded(folder: Path) -> list[tuple[Identity, Placement, Sample]]:
     for entry in entries(record for file in journal_files(folder) for record in read(file)):
         head = entry.head
         if head.session != session:
-            session, where = head.session, placement(head)
+            session, where = head.session, placement_of(head)
             sampling = SampleStream(head.catalogue, head.sources, paced=head.paced, met=head.met)
         identity = identity.after(entry.snapshot)
         assert sampling is not None

@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from collector.merge import aggregation
+from collector.merge.aggregation import placement_of
 from collector.merge.arrays import Array, Bools, Floats, Ints, as_slice
 from collector.merge.grid import ClusterSample, Grid
 from collector.merge.node_columns import NodeColumns
-from collector.merge.node_intervals import placement
 from collector.model import histogram
 from collector.model.histogram import Buckets
 from collector.model.metric import Aggregation, Metric, Series
@@ -82,7 +82,7 @@ class ClusterSums:
         indices = np.asarray(node.indices, np.int64)
         self._extend(indices)
         rows = np.searchsorted(self.indices, indices)
-        node_placement = placement(node.head)
+        node_placement = placement_of(node.head)
         self.nodes[rows] += 1
         zeros = np.zeros(len(rows))
         known_s = np.max([zeros, *(node.elapsed.get(source, zeros) for source in node.head.sources)], axis=0)

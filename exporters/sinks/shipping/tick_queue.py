@@ -7,7 +7,7 @@ from math import ceil
 from pathlib import Path
 from typing import Protocol
 
-from collector.merge.node_intervals import placement
+from collector.merge.aggregation import placement_of
 from collector.model.identity import Identity
 from collector.node.node_sampler import SampleStream
 from collector.printable import count_text, local_time
@@ -294,7 +294,7 @@ class TickQueue:
             self._identity = self._identity.after(entry.snapshot)
         sample = self._sampling.add(entry.snapshot)
         # The header may change within a session, for example when Cassandra is found in another network namespace.
-        where = placement(entry.head)
+        where = placement_of(entry.head)
         content = NodeTick(self._head, self._identity, entry.snapshot, sample, where)
         return self._ship_tick(content, self._journal.position(entry))
 

@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from collector.merge.aggregation import NOWHERE, Placement
-from collector.merge.node_intervals import placement
+from collector.merge.aggregation import NOWHERE, Placement, placement_of
 from collector.model.identity import Identity
 from collector.model.metric import Metric, Value
 from collector.model.sample import Sample
@@ -141,7 +140,7 @@ class Node:
             self._identity = self._identity.after(tick)
             if self.recent is not None:
                 assert self.journal.header is not None
-                where = placement(self.journal.header)
+                where = placement_of(self.journal.header)
                 self.recent.add(tick, self._identity, where, sample, self.journal.position)
             self.number += 1
 
