@@ -12,10 +12,10 @@ from shutil import rmtree
 from tempfile import TemporaryDirectory, gettempdir
 from typing import TypeVar
 
-from collector.merge.arrays import Ints
 from collector.merge.clock_correction import ClockCorrection
 from collector.merge.columnar.cluster_sums import ClusterSums
 from collector.merge.columnar.worker import merge_nodes
+from collector.merge.columns import Ints
 from collector.merge.merge_job import Job, NodeResult, Product
 from collector.merge.recordings import Recording, Session, sessions
 from collector.model.metric import Metric

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from collector.arrow import pa
-from collector.merge.arrays import Floats, Ints
 from collector.merge.clock_correction import ClockCorrection
 from collector.merge.columnar.decode import Block, UnsupportedError, blocks
 from collector.merge.columnar.last_readings import LastReadings, SourceSeries
 from collector.merge.columnar.reduce import is_repeated
 from collector.merge.columnar.series_rates import rates_of
+from collector.merge.columns import Floats, Ints
 from collector.merge.recordings import Recording
 from collector.model import histogram
 from collector.model.metric import Metric, Series

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from collector.merge.arrays import Bools, Floats, Ints
+from collector.merge.columns import Bools, Floats, Ints
 
 
 @dataclass(frozen=True)

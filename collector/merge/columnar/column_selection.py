@@ -6,9 +6,9 @@ from functools import cached_property
 
 import numpy as np
 
-from collector.merge.arrays import Ints, integers
 from collector.merge.columnar.decode import Block
 from collector.merge.columnar.last_readings import LastReading
+from collector.merge.columns import Ints, integers
 from collector.model.metric import Kind, Metric
 
 

@@ -7,9 +7,9 @@ from contextlib import nullcontext
 from itertools import groupby
 
 from collector.garbage_collection import gc_paused
-from collector.merge.arrays import Ints
 from collector.merge.columnar.cluster_sums import ClusterSums
 from collector.merge.columnar.worker import interval_span, merge_nodes
+from collector.merge.columns import Ints
 from collector.merge.merge_job import Job, Merged, NodeResult, Product, catalogue_of, folders_of
 from collector.merge.recordings import Recording
 from collector.model.metric import Metric

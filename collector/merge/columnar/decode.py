@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import orjson
 
-from collector.merge.arrays import Floats, Ints, integers, largest
 from collector.merge.columnar.bucket_increases import BucketIncreases
+from collector.merge.columns import Floats, Ints, integers, largest
 from collector.model.metric import Series
 from collector.model.snapshot import TIME_UNITS_PER_S, Event, Tick
 from collector.recording.codec import (

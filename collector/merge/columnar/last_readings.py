@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from collector.merge.arrays import Ints
+from collector.merge.columns import Ints
 from collector.model.metric import Series
 
 SourceSeries = tuple[str, Series]

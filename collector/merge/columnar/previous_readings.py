@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from collector.merge.arrays import Bools, Floats, Ints
 from collector.merge.columnar.column_selection import Selection
 from collector.merge.columnar.decode import Block
 from collector.merge.columnar.last_readings import LastReading
+from collector.merge.columns import Bools, Floats, Ints
 from collector.recording.codec import CodingError
 
 

@@ -13,14 +13,13 @@ from pathlib import Path
 import numpy as np
 
 from collector.merge.aggregation import shared_name
-from collector.merge.arrays import Array, Bools, Floats, Ints, as_slice
 from collector.merge.clock_correction import ClockCorrection, with_reference_time
 from collector.merge.columnar.decode import Block, UnsupportedError, blocks
 from collector.merge.columnar.last_readings import LastReadings
 from collector.merge.columnar.series_rates import BlockRates, rates_of
+from collector.merge.columns import Array, Bools, Floats, IntervalSums, Ints, NodeColumns, as_slice
 from collector.merge.coverage import NodeTick, has_failed, unknown_times
 from collector.merge.grid import ANY_TIME, Grid
-from collector.merge.node_columns import IntervalSums, NodeColumns
 from collector.merge.recordings import Recording
 from collector.model.metric import Kind, Metric, Series
 from collector.model.rates import restart_event, tick_events

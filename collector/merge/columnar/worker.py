@@ -6,9 +6,9 @@ from functools import partial
 import numpy as np
 
 from collector.garbage_collection import gc_paused
-from collector.merge.arrays import Ints
 from collector.merge.columnar.cluster_sums import ClusterSums
 from collector.merge.columnar.reduce import reduced
+from collector.merge.columns import Ints
 from collector.merge.merge_job import Job, NodeResult, NodeRun, Product
 from collector.merge.recordings import Recording
 from collector.model.metric import Metric

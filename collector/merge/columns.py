@@ -1,12 +1,13 @@
-"""A node's intervals in columnar form, with one array per series."""
+"""A node's intervals as numpy arrays, one per series; and the array types of the columnar merge."""
 
+import struct
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from collector.merge.arrays import Floats, Ints
 from collector.merge.coverage import NodeTick
 from collector.merge.grid import Grid, NodeInterval
 from collector.model import histogram
@@ -17,7 +18,36 @@ from collector.model.snapshot import Event, Tick
 from collector.recording.header import Header
 from collector.recording.reader import Integrity
 
+Bytes = npt.NDArray[np.uint8]
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+Array = TypeVar("Array", Ints, Floats, Bools)
 Sum = TypeVar("Sum")
+
+
+def as_slice(indices: Ints) -> slice | Ints:
+    """Return indices as a slice, which is several times as fast, unless there are gaps between them.
+
+    The indices must be in ascending order, without duplicates.
+    """
+    if len(indices) and indices[-1] - indices[0] == len(indices) - 1:
+        return slice(int(indices[0]), int(indices[-1]) + 1)
+    return indices
+
+
+def largest(numbers: Ints) -> int:
+    """Return the largest absolute value; 0 if there are no numbers."""
+    return max(-int(numbers.min()), int(numbers.max())) if len(numbers) else 0
+
+
+def integers(numbers: Sequence[int]) -> Ints:
+    """Return integers as an array. Raises OverflowError for other types and beyond 64 bits."""
+    try:
+        # Three times as fast as array("q", numbers). numpy would accept numbers that are not integers.
+        return np.frombuffer(struct.pack(f"{len(numbers)}q", *numbers), np.int64)
+    except struct.error as error:
+        raise OverflowError(str(error)) from None
 
 
 @dataclass
