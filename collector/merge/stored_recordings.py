@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from collector.merge.clock_correction import ClockCorrection
 from collector.merge.columnar.cluster_sums import ClusterSums
-from collector.merge.columnar.worker import merge_nodes
+from collector.merge.columnar.columnar_merge import merge_nodes
 from collector.merge.columns import Ints
 from collector.merge.merge_job import Job, NodeResult, Product
 from collector.merge.recordings import Recording, Session, sessions
