@@ -8,8 +8,7 @@ from operator import itemgetter
 
 import numpy as np
 
-from collector.merge.columnar.bucket_increases import BucketIncreases
-from collector.merge.columnar.decode import Block
+from collector.merge.columnar.decode import Block, BucketIncreases
 from collector.merge.columnar.last_readings import LastReadings, SourceSeries
 from collector.merge.columns import Bools, Floats, Ints
 from collector.model.histogram import LayoutError, upper_bounds_of
