@@ -11,7 +11,7 @@ import numpy as np
 from collector.arrow import pa
 from collector.merge.clock_correction import ClockCorrection
 from collector.merge.columnar.decode import Block, UnsupportedError, blocks
-from collector.merge.columnar.last_readings import LastReadings, SourceSeries
+from collector.merge.columnar.readings import LastReadings, SourceSeries
 from collector.merge.columnar.reduce import is_repeated
 from collector.merge.columnar.series_rates import rates_of
 from collector.merge.columns import Floats, Ints

@@ -9,7 +9,7 @@ from operator import itemgetter
 import numpy as np
 
 from collector.merge.columnar.decode import Block, BucketIncreases
-from collector.merge.columnar.last_readings import LastReadings, SourceSeries
+from collector.merge.columnar.readings import LastReadings, SourceSeries
 from collector.merge.columns import Bools, Floats, Ints
 from collector.model.histogram import LayoutError, upper_bounds_of
 from collector.model.metric import Metric

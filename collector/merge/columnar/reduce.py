@@ -15,7 +15,7 @@ import numpy as np
 from collector.merge.aggregation import shared_name
 from collector.merge.clock_correction import ClockCorrection, with_reference_time
 from collector.merge.columnar.decode import Block, UnsupportedError, blocks
-from collector.merge.columnar.last_readings import LastReadings
+from collector.merge.columnar.readings import LastReadings
 from collector.merge.columnar.series_rates import BlockRates, rates_of
 from collector.merge.columns import Array, Bools, Floats, IntervalSums, Ints, NodeColumns, as_slice
 from collector.merge.coverage import NodeTick, has_failed, unknown_times

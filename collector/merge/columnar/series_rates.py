@@ -9,11 +9,18 @@ from itertools import pairwise
 
 import numpy as np
 
-from collector.merge.columnar.column_selection import IntegerChanges, Selection, integers_of, selection
 from collector.merge.columnar.decode import MAX_SUM, Block, BucketIncreases
 from collector.merge.columnar.histogram_increases import SeriesMatrices, histogram_increases
-from collector.merge.columnar.last_readings import LastReading, LastReadings, SourceSeries
-from collector.merge.columnar.previous_readings import PreviousReadings
+from collector.merge.columnar.readings import (
+    IntegerChanges,
+    LastReading,
+    LastReadings,
+    PreviousReadings,
+    Selection,
+    SourceSeries,
+    integers_of,
+    selection,
+)
 from collector.merge.columns import Bools, Floats, Ints, largest
 from collector.model.metric import Kind, Metric
 from collector.recording.codec import CodingError
