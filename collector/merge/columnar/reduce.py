@@ -1,4 +1,4 @@
-"""Reduces a node's recording to the intervals of a grid, one block at a time; equivalent to `node_intervals`.
+"""Reduces a node's recording to the intervals of a grid, one block at a time; equivalent to the reference merge.
 
 Requires numpy and orjson (casstat[analysis]). Sampling processes never load this module.
 """
