@@ -78,12 +78,10 @@ class AgentConnection(asyncio.Protocol):
     # Callbacks from asyncio.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Store the transport for sending requests."""
         assert isinstance(transport, asyncio.Transport)  # noqa: S101 - true for streams
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        """Parse the received bytes."""
         if self._parser is None or self.failure is not None:
             self.fail(AgentError("unexpected data before a request"))
             return
@@ -103,7 +101,6 @@ class AgentConnection(asyncio.Protocol):
     # Callbacks from httptools.
 
     def on_status(self, status: bytes) -> None:
-        """Append to the reason phrase."""
         self._reason += status.decode("latin-1")
 
     def on_header(self, name: bytes, value: bytes) -> None:

@@ -94,14 +94,12 @@ class CountedNodes:
 
     @classmethod
     def of(cls, nodes: Iterable[CountedNode]) -> "CountedNodes":
-        """Return the nodes with their aggregates."""
         by_location: dict[str, list[CountedNode]] = {}
         for node in nodes:
             by_location.setdefault(node.location, []).append(node)
         return cls(by_location, {location: _aggregated(members) for location, members in by_location.items()})
 
     def at(self, locations: Collection[str]) -> list[CountedNode]:
-        """Return the nodes at these locations."""
         return [node for location in locations for node in self.by_location.get(location, ())]
 
     def merged_sample(self, locations: Collection[str], end_s: float) -> Sample:

@@ -109,8 +109,6 @@ def _is_plausible(value: Derived) -> bool:
 
 
 class _Node:
-    """One node's samples and state."""
-
     def __init__(self, name: str, summed_gauges: frozenset[str]) -> None:
         self.name = name
         self.info = NodeInfo()

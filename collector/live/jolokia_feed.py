@@ -78,7 +78,6 @@ class JolokiaFeed:
                     clock.sleep(RETRY_S)
 
     def _follow(self, clock: _Clock) -> None:
-        """Connect and sample until stopped."""
         points = ticks(clock, self._interval_s, aligned=True)
         jolokia = self._connect()
         try:
@@ -88,7 +87,6 @@ class JolokiaFeed:
             jolokia.close()
 
     def _sample(self, jolokia: Jolokia, clock: _Clock, points: Iterator[Tick]) -> None:
-        """Sample until the request changes."""
         request = self._request
         metrics, with_tables = request
         selection = Selection(

@@ -268,7 +268,6 @@ class _Groups:
         self._by_name: dict[str, _SameName] = {}
 
     def add(self, session: Session) -> None:
-        """Add a session to its group."""
         by_name = self._by_name.setdefault(session.node, _SameName())
         candidates = [self._by_process[process] for process in session.processes if process in self._by_process]
         index = min((*candidates, *by_name.groups_for(session)), default=len(self.members))
@@ -311,8 +310,6 @@ class _SameName:
 
 
 class _Names:
-    """Assigns a unique name to each group."""
-
     def __init__(self, notes: list[str]) -> None:
         self._notes = notes
         self._used = {aggregation.NAME}

@@ -63,7 +63,6 @@ class StoredRecordings:
         return path
 
     def remove_copies(self) -> None:
-        """Delete the copies on this machine."""
         rmtree(self.copies, ignore_errors=True)
 
 

@@ -15,12 +15,10 @@ _SIMPLE = {str: "string", float: "number", int: "integer", bool: "boolean", None
 
 
 def run_schema() -> dict[str, Any]:
-    """Return the schema of a run's file."""
     return _file_schema(Run, "casstat run", SCHEMA_VERSION)
 
 
 def sweep_schema() -> dict[str, Any]:
-    """Return the schema of a sweep's file."""
     return _file_schema(Sweep, "casstat sweep", SWEEP_SCHEMA_VERSION)
 
 

@@ -178,7 +178,6 @@ def redacted_sweep(sweep: Sweep, redactor: Redactor) -> Sweep:
 
 
 def redacted_settings(settings: SweepSettings, redactor: Redactor) -> SweepSettings:
-    """Return the settings with the secrets in their texts replaced."""
     return replace(
         settings,
         command=redactor.words(settings.command),

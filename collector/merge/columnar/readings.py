@@ -100,7 +100,6 @@ class Selection:
         )
 
     def changes(self, changes: IntegerChanges) -> IntegerChanges:
-        """Return the changes of the selected series."""
         columns = self.number_of[changes.columns]
         kept = columns >= 0
         return IntegerChanges(changes.lines[kept], columns[kept], changes.changes[kept], len(self.columns))

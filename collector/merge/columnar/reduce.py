@@ -97,7 +97,6 @@ class _NodeReducer:
         self._carry, self._begins = {}, True
 
     def _end(self) -> None:
-        """End the current session."""
         self._integrity += self._sequence.integrity()
         self._sequence = TickOrder()
 
@@ -173,7 +172,6 @@ class _NodeReducer:
         ]
 
     def _events_of(self, line: int, block: Block, rates: BlockRates) -> list[Event]:
-        """Return a line's events."""
         events = tick_events(block.ticks[line])
         events += [with_reference_time(event, self._clock_at(block, line)) for event in block.events[line]]
         events += [Event("disagreement", text) for at, text in rates.disagreements if at == line]
