@@ -24,7 +24,6 @@ from cli.runs.run_list import HEADERS as RUN_HEADERS
 from cli.simulate.interval_figures import header as simulate_header
 from collector.node.catalogue import CATALOGUE
 from collector.recording.header import FULL_EVERY
-from collector.runs.run_schema import run_schema
 from exporters.catalogue_page import page
 from exporters.results.capacity.capacity_output import markdown_text
 from exporters.results.capacity.search import SearchResult
@@ -34,6 +33,7 @@ from exporters.results.summary.summary_text import summary_lines
 from exporters.rows.printed_rows import text_header as line_header
 from exporters.rows.view import View
 from exporters.sinks.parts.sink_url import sink_urls
+from tests.collector.runs.run_schema import run_schema
 from tests.every import every
 from tests.exporters import golden
 

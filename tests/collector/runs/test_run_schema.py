@@ -9,8 +9,8 @@ from hypothesis import given
 
 from collector.runs.run import Run
 from collector.runs.run_file import content_of
-from collector.runs.run_schema import run_schema, schema_text
 from tests.collector.runs.generated_runs import RUN, RUNS
+from tests.collector.runs.run_schema import run_schema, schema_text
 from tests.exporters import golden
 
 DOCUMENTED = Path(__file__).parents[3] / "docs" / "run.schema.json"

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.redaction.secret_forms import is_secret_name
-from collector.runs.run_schema import schema_text, sweep_schema
 from collector.runs.sweep import (
     FILE,
     GIVEN,
@@ -27,6 +26,7 @@ from collector.runs.sweep import (
     sweep_of,
     write_sweep,
 )
+from tests.collector.runs.run_schema import schema_text, sweep_schema
 from tests.exporters import golden
 
 DOCUMENTED = Path(__file__).parents[3] / "docs" / "sweep.schema.json"
