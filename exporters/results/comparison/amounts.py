@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from collector.load_results.client_result import NS_PER_S, ClientResult, Latency
-from collector.merge.cluster_sample import ClusterSample
+from collector.merge.grid import ClusterSample
 from collector.model import histogram
 from collector.model.histogram import GROWTH, Buckets
 from collector.node.metrics.requests import ERRORS, OPERATIONS, Operation

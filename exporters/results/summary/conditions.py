@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from collector.merge.cluster_sample import ClusterSample
+from collector.merge.grid import ClusterSample
 from collector.model.sample import Sample
 from collector.model.snapshot import NEVER
 from collector.printable import one_line
