@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from acceptance.client_hosts import PLAN, WORKLOAD, cluster, latte
-from collector.runs.sweep import read_sweep
+from collector.runs.parameter_sweep import read_sweep
 from tests.real.programs import program
 from tests.waiting import eventually
 

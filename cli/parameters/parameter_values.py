@@ -9,7 +9,7 @@ from decimal import Decimal
 from difflib import get_close_matches
 
 from collector.printable import one_line
-from collector.runs.sweep import SweptParameter
+from collector.runs.parameter_sweep import SweptParameter
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,49}", re.ASCII)
 """The names of placeholders."""

@@ -7,7 +7,7 @@ from shlex import join
 from cli.runs.record_program import RecordSettings
 from collector.printable import excerpts, single_line
 from collector.redaction.redactor import Redactor
-from collector.runs.sweep import SweepSettings
+from collector.runs.parameter_sweep import SweepSettings
 
 _SHOWN_CHARS = 80
 _LABELS = {"clients": "--client", "client_hosts": "--client-host", "seeds": "--seed", "tags": "--tag"}

@@ -28,9 +28,16 @@ from collector.load_results.client_result import redacted_result
 from collector.load_results.result_file import ResultFileError, read_result, write_result
 from collector.printable import count_text, one_line
 from collector.redaction.redactor import Redactor
+from collector.runs.parameter_sweep import FILE as SWEEP_FILE
+from collector.runs.parameter_sweep import (
+    Sweep,
+    SweepFileError,
+    SweptParameter,
+    knowing_parameters,
+    redacted_sweep,
+    sweep_of,
+)
 from collector.runs.run_file import is_run
-from collector.runs.sweep import FILE as SWEEP_FILE
-from collector.runs.sweep import Sweep, SweepFileError, SweptParameter, knowing_parameters, redacted_sweep, sweep_of
 from exporters.charts.gnuplot_process import KINDS, GnuplotError, draw
 
 

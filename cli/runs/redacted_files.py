@@ -20,10 +20,10 @@ from collector.load_results import result_file
 from collector.printable import indented_json, printable_json
 from collector.redaction.redactor import RedactedJson, RedactedStream, Redactor
 from collector.redaction.secret_forms import REDACTED
-from collector.runs import run_file, sweep
+from collector.runs import parameter_sweep, run_file
+from collector.runs.parameter_sweep import FILE as SWEEP_FILE
 from collector.runs.run_file import CLIENT_HOSTS_FOLDER, NODES_FOLDER
 from collector.runs.run_file import FILE as RUN_FILE
-from collector.runs.sweep import FILE as SWEEP_FILE
 
 CHUNK_BYTES = 1 << 18
 _GZIP = b"\x1f\x8b"
@@ -33,8 +33,8 @@ JOURNAL_FOLDERS = (NODES_FOLDER, CLIENT_HOSTS_FOLDER)
 """The directories with recordings, which contain neither command lines nor output."""
 METADATA_FILES = {
     RUN_FILE: run_file.KEPT_FIELDS,
-    SWEEP_FILE: sweep.KEPT_FIELDS,
-    STATE_FILE: sweep.KEPT_IN_SEARCHES,
+    SWEEP_FILE: parameter_sweep.KEPT_FIELDS,
+    STATE_FILE: parameter_sweep.KEPT_IN_SEARCHES,
 }
 """The files of runs, sweeps and searches, each with the fields that remain as they are."""
 DOCUMENTS = (*METADATA_FILES, SUMMARY_FILE, MARKS_FILE)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from cli.main import main
+from collector.runs.parameter_sweep import read_sweep
 from collector.runs.run_file import read_run
-from collector.runs.sweep import read_sweep
 from tests.faults.recorders import recorded
 from tests.faults.recording_agent import Node
 from tests.faults.swept_node import swept_node

@@ -14,8 +14,8 @@ import pytest
 from cli.experiments.sweep import sweep_program
 from cli.main import main
 from cli.runs.record_program import Around, RecordedRun, RecordSettings, recorded_run
+from collector.runs.parameter_sweep import read_sweep
 from collector.runs.run_file import read_run
-from collector.runs.sweep import read_sweep
 from tests.faults.recording_agent import Node
 from tests.faults.swept_node import OPS_PER_S, swept_node
 from tests.faults.terminal import ControllingTerminal

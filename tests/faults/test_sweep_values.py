@@ -11,8 +11,8 @@ import pytest
 
 from cli.experiments.sweep.run_measurement import VALUES_FILE
 from cli.main import main
+from collector.runs.parameter_sweep import read_sweep
 from collector.runs.run_file import read_run
-from collector.runs.sweep import read_sweep
 from exporters.results.sweep.sweep_rows import NO_CLIENT_RESULT
 from tests.faults.recording_agent import Node
 from tests.faults.ssh_server import HOST, ssh_server

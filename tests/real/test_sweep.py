@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from cli.main import main
+from collector.runs.parameter_sweep import read_sweep
 from collector.runs.run_file import read_run
-from collector.runs.sweep import read_sweep
 from tests.faults.agents import RunningAgent
 from tests.real.conftest import StartNode
 from tests.real.programs import PATIENCE_S, load, program

@@ -10,7 +10,7 @@ from cli.run_folder import RUNS_SUBFOLDER, STATE_FILE
 from cli.runs.common_settings import differences
 from collector.files import read_whole, replace_file
 from collector.printable import one_line
-from collector.runs.sweep import SweepSettings, settings_of_content
+from collector.runs.parameter_sweep import SweepSettings, settings_of_content
 from exporters.results.capacity.search import SearchPlan, Step
 
 SCHEMA_VERSION = 2

@@ -14,8 +14,7 @@ from cli.experiments.sweep.sweep_settings import SweepOptions
 from cli.run_folder import try_lock
 from cli.runs.common_settings import differences
 from collector.printable import excerpts, single_line
-from collector.runs.run_texts import accepted_name, command_name
-from collector.runs.sweep import (
+from collector.runs.parameter_sweep import (
     FILE,
     Sweep,
     SweepFileError,
@@ -24,6 +23,7 @@ from collector.runs.sweep import (
     redacted_parameters,
     write_sweep,
 )
+from collector.runs.run_texts import accepted_name, command_name
 
 SEED_BITS = 32
 _SHOWN_CHARS = 80

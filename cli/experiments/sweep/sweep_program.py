@@ -30,8 +30,8 @@ from cli.runs.record_program import RecordSettings, recorded_run
 from cli.runs.unfinished_runs import set_aside_unfinished
 from collector.live.live_cluster import Plan
 from collector.printable import count_text, one_line
+from collector.runs.parameter_sweep import RANDOM, Sweep, SweepRun
 from collector.runs.run_clock import RunClock
-from collector.runs.sweep import RANDOM, Sweep, SweepRun
 from exporters.results.sweep.sweep_output import plain_lines
 
 # The exit status if a run failed.

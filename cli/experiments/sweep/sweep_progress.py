@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from statistics import fmean
 
-from collector.runs.sweep import Sweep, SweepRun
+from collector.runs.parameter_sweep import Sweep, SweepRun
 
 # The estimated time that a run takes in addition to its duration, before the first run has ended.
 OVERHEAD_S = 15.0

@@ -10,8 +10,8 @@ from cli.errors import CasstatError, note
 from cli.experiments.sweep.run_measurement import run_values
 from collector.files import replace_file
 from collector.printable import count_text, local_time, one_line
+from collector.runs.parameter_sweep import Sweep, SweepRun
 from collector.runs.run_texts import command_name
-from collector.runs.sweep import Sweep, SweepRun
 from exporters.charts.all_plots import write
 from exporters.charts.gnuplot_process import GnuplotError, draw
 from exporters.charts.plot_data import Run as PlottedRun

@@ -25,8 +25,8 @@ from cli.runs.common_settings import common_settings
 from cli.runs.record_program import RecordSettings, redactor_of, require_valid
 from collector.printable import one_line
 from collector.redaction.redactor import Redactor
+from collector.runs.parameter_sweep import Sweep, SweepSettings, SweptParameter, knowing_parameters
 from collector.runs.run_texts import accepted_name
-from collector.runs.sweep import Sweep, SweepSettings, SweptParameter, knowing_parameters
 from exporters.results.sweep.sweep_output import COLUMNS, ITEM_COLUMNS
 from exporters.results.sweep.sweep_rows import number_of
 

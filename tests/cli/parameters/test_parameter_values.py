@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.parameters.parameter_values import MAX_VALUES, ParameterError, parameter_of
-from collector.runs.sweep import SweptParameter
+from collector.runs.parameter_sweep import SweptParameter
 
 
 @pytest.mark.parametrize(

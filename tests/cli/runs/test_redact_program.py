@@ -16,9 +16,7 @@ from cli.runs.redact_program import _Redaction
 from collector.load_results.client_result import ClientInterval, ClientResult, Operation
 from collector.load_results.result_file import read_result, write_result
 from collector.redaction.redactor import Redactor
-from collector.runs.run import Run, RunCommand, RunMark
-from collector.runs.run_file import read_run, redacted_run, write_run
-from collector.runs.sweep import (
+from collector.runs.parameter_sweep import (
     GIVEN,
     Sweep,
     SweepRun,
@@ -28,6 +26,8 @@ from collector.runs.sweep import (
     redacted_sweep,
     write_sweep,
 )
+from collector.runs.run import Run, RunCommand, RunMark
+from collector.runs.run_file import read_run, redacted_run, write_run
 
 SECRET = "geh3im!<x"  # noqa: S105
 COMMAND = ("cassandra-stress", "write", "user=joe", f"password={SECRET}", "--pass", "ab1", "--token", f"{SECRET}2")

@@ -6,10 +6,10 @@ from dataclasses import MISSING, fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
+from collector.runs.parameter_sweep import SCHEMA_VERSION as SWEEP_SCHEMA_VERSION
+from collector.runs.parameter_sweep import Sweep
 from collector.runs.run import Run
 from collector.runs.run_file import SCHEMA_VERSION
-from collector.runs.sweep import SCHEMA_VERSION as SWEEP_SCHEMA_VERSION
-from collector.runs.sweep import Sweep
 
 _SIMPLE = {str: "string", float: "number", int: "integer", bool: "boolean", NoneType: "null"}
 

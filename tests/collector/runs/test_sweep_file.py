@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.redaction.secret_forms import is_secret_name
-from collector.runs.sweep import (
+from collector.runs.parameter_sweep import (
     FILE,
     GIVEN,
     RANDOM,

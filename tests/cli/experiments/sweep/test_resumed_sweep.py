@@ -16,7 +16,7 @@ from cli.main import main
 from cli.run_folder import run_folder_name
 from cli.runs.record_program import RecordSettings
 from cli.runs.summary_file import SUMMARY_FILE
-from collector.runs.sweep import FILE, SweepRun, read_sweep, write_sweep
+from collector.runs.parameter_sweep import FILE, SweepRun, read_sweep, write_sweep
 from exporters.results.sweep.run_values import content_of_values
 from tests.exporters.results.sweep.swept import client_run
 

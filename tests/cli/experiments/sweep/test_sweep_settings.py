@@ -20,7 +20,7 @@ from cli.main import main
 from cli.parameters.parameter_values import filled_except_hosts
 from cli.run_folder import run_folder_name
 from cli.runs.record_program import RecordSettings
-from collector.runs.sweep import GIVEN, Sweep, SweepSettings
+from collector.runs.parameter_sweep import GIVEN, Sweep, SweepSettings
 from exporters.results.sweep.sweep_output import COLUMNS, ITEM_COLUMNS
 
 MANY = ("-P", "a=1..40", "-P", "b=1..40")
