@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 from cli.agent.agent_config import AgentSettings
 from cli.agent.run_store import RunStore
 from cli.agent.sink_threads import Sinks
-from collector.files import replace_file
+from collector.file_access import replace_file
 from collector.merge.aggregation import NOWHERE, placement_of
 from collector.model.clock import Clock
 from collector.model.identity import Identity

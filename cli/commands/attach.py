@@ -12,7 +12,7 @@ from cli.line.node_selection import LineSettings, nodes_here
 from cli.parameters.jolokia_options import TRUSTED_USER, JolokiaSettings
 from cli.setup.attach.attach_steps import Agent, Task
 from cli.setup.attach.target_process import chosen
-from collector.files import SecretError, read_password
+from collector.file_access import SecretError, read_password
 from exporters.api.sockets import ListenError, parse_address
 
 GROUP = "watch"

@@ -116,7 +116,7 @@ def _folder_url(url: str | None) -> str:
 
 
 def _secret(path: Path) -> str:
-    from collector.files import SecretError, read_password
+    from collector.file_access import SecretError, read_password
 
     try:
         return read_password(path)

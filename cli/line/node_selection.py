@@ -16,7 +16,7 @@ import click
 
 from cli.errors import note
 from cli.parameters.jolokia_options import JolokiaSettings, connect
-from collector.files import is_read_by_others
+from collector.file_access import is_read_by_others
 from collector.http.access import CheckPeer
 from collector.model.clock import Clock
 from collector.model.snapshot import SourceError

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlsplit
 import click
 
 from cli.errors import note
-from collector.files import SecretError, read_password
+from collector.file_access import SecretError, read_password
 from collector.http.access import AccessError, is_this_machine
 from collector.http.failures import Hint, Reason
 from collector.node.jolokia.jolokia_access import JolokiaAccess

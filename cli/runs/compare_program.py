@@ -14,7 +14,7 @@ from cli.recordings.run_defaults import read_run_in
 from cli.run_folder import RUNS_FOLDER
 from cli.runs.run_summary import measured_phases
 from cli.runs.summary_file import read_summaries
-from collector.files import replace_file
+from collector.file_access import replace_file
 from collector.garbage_collection import gc_paused
 from collector.printable import one_line
 from collector.runs.cluster_members import member_texts

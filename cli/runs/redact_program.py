@@ -22,7 +22,7 @@ from cli.runs.redacted_files import (
     text_files,
 )
 from cli.runs.unfinished_runs import UNFINISHED_SUBFOLDER
-from collector.files import write_json
+from collector.file_access import write_json
 from collector.load_results import result_file
 from collector.load_results.client_result import redacted_result
 from collector.load_results.result_file import ResultFileError, read_result, write_result

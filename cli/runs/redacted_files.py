@@ -15,7 +15,7 @@ from cli.run_folder import STATE_FILE
 from cli.runs.command.command_log import LOG_FILE
 from cli.runs.marks_file import FILE as MARKS_FILE
 from cli.runs.summary_file import SUMMARY_FILE
-from collector.files import UnsuitableFileError, read_whole
+from collector.file_access import UnsuitableFileError, read_whole
 from collector.load_results import result_file
 from collector.printable import indented_json, printable_json
 from collector.redaction.redactor import RedactedJson, RedactedStream, Redactor

@@ -16,7 +16,7 @@ from cli.runs.compare_program import comparison_of
 from cli.runs.completed_summary import attempt, completed_summary, with_checked_conditions
 from cli.runs.run_saturation import saturation_of
 from cli.runs.run_summary import RunSummary
-from collector.files import replace_file
+from collector.file_access import replace_file
 from collector.runs.run import Run
 from exporters.report.report_data import Baseline, Cost
 

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from collector.files import read_whole, write_json
+from collector.file_access import read_whole, write_json
 from collector.runs.run_file import is_finite
 from exporters.results.summary.phase_summary import Peak, PhaseSummary, coverage_of_content
 from exporters.rows.columns import Cell

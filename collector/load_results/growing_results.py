@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from collector.files import GrowingFile, NotRegularError
+from collector.file_access import GrowingFile, NotRegularError
 from collector.load_results.client_format import (
     HEAD_BYTES,
     ClientFormatError,

@@ -11,7 +11,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from collector.files import UnsuitableFileError, read_whole, replace_file
+from collector.file_access import UnsuitableFileError, read_whole, replace_file
 from collector.garbage_collection import gc_paused
 from collector.load_results.client_result import ClientInterval, ClientResult, Latency, Operation
 from collector.load_results.result_checks import require_values

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NoReturn
 
-from collector.files import read_whole
+from collector.file_access import read_whole
 from collector.load_results.client_format import MALFORMED, ClientFormatError, reason_of
 from collector.load_results.client_result import NS_PER_S, Latency, Operation, rounded_up
 from collector.node.log.log_source import LineSplitter

@@ -17,7 +17,7 @@ from collector.recording.header import MAX_SERIES, Header
 from collector.recording.reader import Integrity
 
 if TYPE_CHECKING:
-    from collector.merge.columns import NodeColumns
+    from collector.merge.node_columns import NodeColumns
 
 DEFAULT_S = 5.0
 """The default interval for a merged run."""

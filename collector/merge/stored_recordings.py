@@ -15,8 +15,8 @@ from typing import TypeVar
 from collector.merge.clock_correction import ClockCorrection
 from collector.merge.columnar.cluster_sums import ClusterSums
 from collector.merge.columnar.columnar_merge import merge_nodes
-from collector.merge.columns import Ints
 from collector.merge.merge_job import Job, NodeResult, Product
+from collector.merge.node_columns import Ints
 from collector.merge.recordings import Recording, Session, sessions
 from collector.model.metric import Metric
 from collector.recording.object_store import ObjectStore, StoredObject, parts_of

@@ -14,7 +14,7 @@ from datetime import datetime, timezone
 from itertools import chain
 from pathlib import Path
 
-from collector.files import replace_file
+from collector.file_access import replace_file
 from collector.printable import count_text, local_time
 from collector.recording.codec import MALFORMED, MAX_TIME_S, tick_of
 from collector.recording.frames import MAGIC, Frames, last_footer, parsed

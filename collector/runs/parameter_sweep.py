@@ -13,7 +13,7 @@ from math import prod
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from collector.files import UnsuitableFileError, read_whole, write_json
+from collector.file_access import UnsuitableFileError, read_whole, write_json
 from collector.printable import one_line
 from collector.redaction.redactor import Redactor
 from collector.redaction.secret_forms import is_secret_name

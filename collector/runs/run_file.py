@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from sys import float_info
 from typing import Any, TypeGuard, TypeVar
 
-from collector.files import UnsuitableFileError, read_whole, write_json
+from collector.file_access import UnsuitableFileError, read_whole, write_json
 from collector.printable import one_line
 from collector.redaction.redactor import Redactor, redacted_tags
 from collector.runs.run import (

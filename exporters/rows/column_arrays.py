@@ -12,8 +12,8 @@ from itertools import groupby
 import numpy as np
 import orjson
 
-from collector.merge.columns import Bools, Floats, Ints, NodeColumns
 from collector.merge.merge_job import NodeRun
+from collector.merge.node_columns import Bools, Floats, Ints, NodeColumns
 from collector.model import histogram
 from collector.model.metric import Series
 from collector.node.metrics.decaying_percentiles import DECAYED

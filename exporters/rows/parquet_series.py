@@ -14,7 +14,7 @@ from collector.merge.columnar.decode import Block, UnsupportedError, blocks
 from collector.merge.columnar.readings import LastReadings, SourceSeries
 from collector.merge.columnar.reduce import is_repeated
 from collector.merge.columnar.series_rates import rates_of
-from collector.merge.columns import Floats, Ints
+from collector.merge.node_columns import Floats, Ints
 from collector.merge.recordings import Recording
 from collector.model import histogram
 from collector.model.metric import Metric, Series

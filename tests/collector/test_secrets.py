@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.files import MAX_PASSWORD_BYTES, SecretError, read_password
+from collector.file_access import MAX_PASSWORD_BYTES, SecretError, read_password
 
 SECRET = "hunter2"  # noqa: S105 - not a real secret
 

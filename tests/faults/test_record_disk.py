@@ -13,7 +13,7 @@ from cli.runs import command_session, record_program, recorder
 from cli.runs.command import output_marker
 from cli.runs.finish import finish
 from collector.agents.fetching import Fetched, fetched
-from collector.files import write_json
+from collector.file_access import write_json
 from collector.recording.files import journal_files
 from collector.runs import run_file
 from collector.runs.run import RunCondition

@@ -8,7 +8,7 @@ from typing import Any
 from cli.errors import CasstatError
 from cli.run_folder import RUNS_SUBFOLDER, STATE_FILE
 from cli.runs.common_settings import differences
-from collector.files import read_whole, replace_file
+from collector.file_access import read_whole, replace_file
 from collector.printable import one_line
 from collector.runs.parameter_sweep import SweepSettings, settings_of_content
 from exporters.results.capacity.search import SearchPlan, Step

@@ -5,7 +5,7 @@ from shlex import join
 
 from cli.errors import CasstatError, note
 from cli.experiments.capacity.capacity_folder import SearchState
-from collector.files import replace_file
+from collector.file_access import replace_file
 from exporters.charts.all_plots import write
 from exporters.charts.capacity_plot import capacity_plots
 from exporters.charts.gnuplot_process import GnuplotError, draw

@@ -12,7 +12,7 @@ from cli.recordings.merge_program import NoDataError, merged
 from cli.recordings.run_defaults import results_in
 from cli.runs.run_summary import measured_phases
 from cli.runs.summary_file import SUMMARY_FILE, read_summaries
-from collector.files import read_whole, replace_file
+from collector.file_access import read_whole, replace_file
 from collector.merge.grid import SpanGrid
 from collector.node.metrics.requests import COUNTED
 from collector.recording.header import MAX_MEMORY_BYTES

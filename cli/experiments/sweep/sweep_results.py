@@ -8,7 +8,7 @@ import click
 
 from cli.errors import CasstatError, note
 from cli.experiments.sweep.run_measurement import run_values
-from collector.files import replace_file
+from collector.file_access import replace_file
 from collector.printable import count_text, local_time, one_line
 from collector.runs.parameter_sweep import Sweep, SweepRun
 from collector.runs.run_texts import command_name

@@ -14,7 +14,7 @@ from cli.setup.doctor import check_policy, refusals
 from cli.setup.doctor.check_jolokia_agent import NODELAY, at_start, attach
 from cli.setup.doctor.examined_node import EXAMPLE_URL, ExaminedNode
 from cli.setup.doctor.finding import Finding, has_problem, ok, problem, warning
-from collector.files import SecretError, read_password
+from collector.file_access import SecretError, read_password
 from collector.model.mbean import METRICS, properties
 from collector.node.host.cassandra_processes import LocalNode, NodeFacts, local_pid
 from collector.node.jolokia.client import Jolokia, JolokiaError

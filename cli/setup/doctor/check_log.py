@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cli.setup.doctor.examined_node import ExaminedNode
 from cli.setup.doctor.finding import Finding, alternatives, ok, problem, warning
-from collector.files import NotRegularError
+from collector.file_access import NotRegularError
 from collector.model.snapshot import SourceError
 from collector.node.host.kernel_files import read_text
 from collector.node.log.logback import DEFAULT_PATTERN, LogPattern, parse, tail_lines, unmatched

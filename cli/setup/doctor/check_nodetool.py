@@ -11,7 +11,7 @@ from cli.setup.demo.java_runtime import javas
 from cli.setup.doctor.check_jolokia import Transport
 from cli.setup.doctor.examined_node import ExaminedNode
 from cli.setup.doctor.finding import Finding, alternatives, has_problem, ok, problem, warning
-from collector.files import is_read_by_others
+from collector.file_access import is_read_by_others
 from collector.model.snapshot import SourceError
 from collector.node.host.cassandra_processes import NodeFacts
 from collector.node.nodetool.nodetool_source import PACE

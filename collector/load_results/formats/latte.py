@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from collector.files import read_whole
+from collector.file_access import read_whole
 from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options, ResultClock
 from collector.load_results.client_result import ClientInterval, ClientResult, Latency, Operation, counted, failed_note
 from collector.load_results.command_output import OutputLine, operation_of, printed_row, read_output, run_notes

@@ -8,8 +8,8 @@ import numpy as np
 
 from collector.merge import aggregation
 from collector.merge.aggregation import placement_of
-from collector.merge.columns import Array, Bools, Floats, Ints, NodeColumns, as_slice
 from collector.merge.grid import ClusterSample, Grid
+from collector.merge.node_columns import Array, Bools, Floats, Ints, NodeColumns, as_slice
 from collector.model import histogram
 from collector.model.histogram import Buckets
 from collector.model.metric import Aggregation, Metric, Series

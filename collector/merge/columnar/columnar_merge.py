@@ -12,8 +12,8 @@ import numpy as np
 from collector.garbage_collection import gc_paused
 from collector.merge.columnar.cluster_sums import ClusterSums
 from collector.merge.columnar.reduce import reduced
-from collector.merge.columns import Ints
 from collector.merge.merge_job import Job, Merged, NodeResult, NodeRun, Product, catalogue_of, folders_of
+from collector.merge.node_columns import Ints
 from collector.merge.recordings import Recording
 from collector.model.metric import Metric
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from collector.merge.columns import Bools, Floats, Ints, integers, largest
+from collector.merge.node_columns import Bools, Floats, Ints, integers, largest
 from collector.model.metric import Series
 from collector.model.snapshot import TIME_UNITS_PER_S, Event, Tick
 from collector.recording.codec import (

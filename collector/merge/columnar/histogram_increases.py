@@ -10,7 +10,7 @@ import numpy as np
 
 from collector.merge.columnar.decode import Block, BucketIncreases
 from collector.merge.columnar.readings import LastReadings, SourceSeries
-from collector.merge.columns import Bools, Floats, Ints
+from collector.merge.node_columns import Bools, Floats, Ints
 from collector.model.histogram import LayoutError, upper_bounds_of
 from collector.model.metric import Metric
 from collector.model.rates import (

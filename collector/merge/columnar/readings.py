@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from collector.merge.columnar.decode import Block
-from collector.merge.columns import Bools, Floats, Ints, integers
+from collector.merge.node_columns import Bools, Floats, Ints, integers
 from collector.model.metric import Kind, Metric, Series
 from collector.recording.codec import CodingError
 

@@ -17,9 +17,9 @@ from collector.merge.clock_correction import ClockCorrection, with_reference_tim
 from collector.merge.columnar.decode import Block, UnsupportedError, blocks
 from collector.merge.columnar.readings import LastReadings
 from collector.merge.columnar.series_rates import BlockRates, rates_of
-from collector.merge.columns import Array, Bools, Floats, IntervalSums, Ints, NodeColumns, as_slice
 from collector.merge.coverage import NodeTick, has_failed, unknown_times
 from collector.merge.grid import ANY_TIME, Grid
+from collector.merge.node_columns import Array, Bools, Floats, IntervalSums, Ints, NodeColumns, as_slice
 from collector.merge.recordings import Recording
 from collector.model.metric import Kind, Metric, Series
 from collector.model.rates import restart_event, tick_events

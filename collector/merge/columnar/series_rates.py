@@ -21,7 +21,7 @@ from collector.merge.columnar.readings import (
     integers_of,
     selection,
 )
-from collector.merge.columns import Bools, Floats, Ints, largest
+from collector.merge.node_columns import Bools, Floats, Ints, largest
 from collector.model.metric import Kind, Metric
 from collector.recording.codec import CodingError
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from collector.files import GrowingFile, NotRegularError
+from collector.file_access import GrowingFile, NotRegularError
 from collector.model.clock import Clock
 from collector.model.snapshot import Event, Scrape, SourceError
 from collector.node.log.log_events import event_of

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from collector.files import GrowingFile, NotRegularError
+from collector.file_access import GrowingFile, NotRegularError
 from collector.node.log.java_dates import DateFormat, date_format, zone_of
 from collector.printable import one_line
 

@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import exporters.sinks
-from collector.files import SecretError, read_password
+from collector.file_access import SecretError, read_password
 from collector.printable import one_line
 from exporters.metrics_page.rendering import Options
 from exporters.sinks.sink import Sink, SinkUrlError

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from collector.files import replace_file
+from collector.file_access import replace_file
 from collector.model.identity import Identity
 from collector.printable import one_line
 from collector.recording.writer import Position

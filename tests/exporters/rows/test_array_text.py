@@ -10,9 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from collector.merge.columns import Floats, IntervalSums, Ints, NodeColumns
 from collector.merge.grid import Grid
 from collector.merge.merge_job import NodeRun
+from collector.merge.node_columns import Floats, IntervalSums, Ints, NodeColumns
 from collector.model.metric import Kind, Series
 from collector.model.snapshot import Event
 from collector.node.catalogue import CATALOGUE
