@@ -7,7 +7,7 @@ from exporters.charts import value_axis
 from exporters.charts.all_plots import Plot
 from exporters.charts.data_files import Columns
 from exporters.charts.plot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
-from exporters.charts.plot_panel import axis, legend, plot
+from exporters.charts.plot_panel import axis, legend, plot, scale_commands
 from exporters.results.capacity.search import SearchResult
 from exporters.results.capacity.step_verdict import rate_text
 from exporters.rows.columns import Cell
@@ -40,7 +40,7 @@ def draw(page: Page, result: SearchResult) -> Drawing:
     commands = [
         *page.labels(_subtitle(result)),
         *page.margins(box),
-        *x_axis.commands("x"),
+        *scale_commands("x", x_axis),
         "set xlabel 'rate, operations/s' tc rgb ink",
         *axis(page, box, f"{result.latency_column.removesuffix('_ms')}, ms", scale),
         *legend(page, box),

@@ -8,7 +8,7 @@ from exporters.charts.plot_data import Mark
 from exporters.charts.time_axis import TimeAxis
 
 _NEAR_PX = 12.0
-_MAX = 60
+_MAX_GROUPS = 60
 _HOVER_LINES = 8
 _TIMES = "\u00d7"
 _RUN = "run"
@@ -53,11 +53,11 @@ class Group:
 def groups(marks: Sequence[Mark], axis: TimeAxis) -> list[Group]:
     """Return the visible marks in groups.
 
-    The maximum width of a group is doubled until at most `_MAX` groups remain, or it reaches the width of the axis.
+    The maximum width of a group is doubled until at most `_MAX_GROUPS` groups remain, or it reaches the axis's width.
     """
     seen = sorted((mark for mark in marks if axis.begin_s <= mark.time_s <= axis.end_s), key=lambda mark: mark.time_s)
     near = _NEAR_PX
-    while len(runs := _grouped(seen, axis, near)) > _MAX and near < axis.right - axis.left:
+    while len(runs := _grouped(seen, axis, near)) > _MAX_GROUPS and near < axis.right - axis.left:
         near *= 2
     return runs
 

@@ -6,7 +6,7 @@ from exporters.charts.plot_page import SMALL_PT
 from exporters.charts.text_escaping import shortened, width_px
 
 LANE_PX = 15
-_MAX = 4
+_MAX_LANES = 4
 _LABEL_PX = 230.0
 _BETWEEN_PX = 8.0
 
@@ -41,7 +41,7 @@ class LabelLanes:
         half = width_px(text, SMALL_PT) / 2
         middle = max(min(middle, self.right - half), self.left + half)
         low, high = middle - half - _BETWEEN_PX / 2, middle + half + _BETWEEN_PX / 2
-        for lane in range(_MAX):
+        for lane in range(_MAX_LANES):
             if lane == len(self._taken):
                 self._taken.append([])
             if all(high <= begin or low >= end for begin, end in self._taken[lane]):

@@ -15,10 +15,6 @@ class Theme:
     colours: dict[str, str]
     dark: bool = False
 
-    def script(self) -> list[str]:
-        """Return the script lines that define the colours."""
-        return [f"{name} = '{colour}'" for name, colour in self.colours.items()]
-
 
 _PALETTE = {
     "orange": "#E69F00",

@@ -2,15 +2,19 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, floor
 
 from exporters.charts import value_axis
 from exporters.charts.data_files import Values, has_isolated, present
 from exporters.charts.plot_page import LEFT_PX, SMALL_PT, TEXT_PT, Box, Page
-from exporters.charts.text_escaping import quoted
+from exporters.charts.text_escaping import quoted, width_px
+from exporters.charts.time_axis import TimeAxis
 from exporters.charts.value_axis import Scale
 
 _MARKS = 14
+# How far the last label of a time axis may extend beyond it, in pixels.
+END_PX = 60.0
+_MAX_TICS = 200
 _GAP_PX = 14
 # Between panels side by side, there is room for an axis and its label.
 _BESIDE_PX = LEFT_PX + 4
@@ -87,7 +91,7 @@ def lines_panel(
     seconds = [line for line in drawn if line.second]
     commands = [*page.margins(box), *axis(page, box, label, scale)]
     if seconds:
-        second = value_axis.linear(_all(seconds), box.height).commands("y2")
+        second = scale_commands("y2", value_axis.linear(_all(seconds), box.height))
         commands += ["set border 11", *second, *rotated_label(page, box, second_label, box.right + 48, 9002)]
     commands += [
         *(legend(page, box, 60 if seconds else 12) if has_legend else ["unset key"]),
@@ -129,7 +133,60 @@ def _all(lines: Iterable[Line]) -> list[float]:
 
 def axis(page: Page, box: Box, label: str, scale: Scale, *, numbers: bool = True) -> list[str]:
     """Return the commands for the left axis; its label never overlaps the numbers."""
-    return [*rotated_label(page, box, label, box.left - LEFT_PX + 16, 9001), *scale.commands("y", numbers)]
+    return [*rotated_label(page, box, label, box.left - LEFT_PX + 16, 9001), *scale_commands("y", scale, numbers)]
+
+
+def scale_commands(axis: str, scale: Scale, labels: bool = True) -> list[str]:
+    """Return the commands that set up `axis` (x, y or y2); if `labels` is false, the tics have no numbers."""
+    span = f"set {axis}range [{scale.low:.6g}:{scale.high:.6g}]"
+    # gnuplot rejects a logarithmic axis whose range includes zero, so the order of these commands matters.
+    both = [span, f"set logscale {axis}"] if scale.log else [f"unset logscale {axis}", span]
+    return [*both, f"set {axis}tics ({tics_text(scale, labels)})"]
+
+
+def tics_text(scale: Scale, labels: bool = True) -> str:
+    """Return the tics with their labels as a gnuplot list."""
+    return ", ".join(f"'{value_axis.short(tic) if labels else ''}' {tic:.6g}" for tic in scale.tics)
+
+
+def time_axis_commands(axis: TimeAxis, labels: bool, beyond_px: float = END_PX) -> list[str]:
+    """Return the commands that set up the axis, which shows local time; `labels` is true only for the lowest panel.
+
+    The last label is left out if it extends more than `beyond_px` beyond the axis.
+    """
+    step = axis.step()
+    begin, end = axis.begin_s + axis.zone_s, axis.end_s + axis.zone_s
+    first, last = ceil(begin / step), floor(end / step)
+    form, unit = _time_format(axis, step) if labels else ("", "")
+    half = width_px(form.replace("%Y", "0000").replace("%t", "%").replace("%", "0"), TEXT_PT) / 2
+    tics = ", ".join(
+        f"{_hidden(axis, tic * step, half - beyond_px)}{tic * step:.14g}"
+        for tic in range(first, min(last, first + _MAX_TICS) + 1)
+    )
+    meaning = "time since the start" if axis.is_elapsed else "local time"
+    return [
+        f"set xrange [{begin:.14g}:{end:.14g}]",
+        f"set xtics time format '{form}' ({tics})",
+        f"set xlabel '{f'{meaning}, {unit}' if labels else ''}' tc rgb ink",
+    ]
+
+
+def _hidden(axis: TimeAxis, local_s: float, reaches_px: float) -> str:
+    return "'' " if axis.px(local_s - axis.zone_s) + reaches_px > axis.right else ""
+
+
+def _time_format(axis: TimeAxis, step: float) -> tuple[str, str]:
+    """Return the time format for the tic labels, and its description for the axis title."""
+    if axis.is_elapsed and axis.end_s - axis.begin_s > 86400:
+        return "%tH:%M", "h:min"
+    if step >= 86400:
+        return "%Y-%m-%d", "date"
+    if axis.end_s - axis.begin_s > 86400:
+        return "%m-%d %H:%M", "month-day h:min"
+    if step >= 60:
+        return "%H:%M", "h:min"
+    digits = 0 if step >= 1 else 1 if step >= 0.1 else 3
+    return (f"%H:%M:%.{digits}S" if digits else "%H:%M:%S"), "h:min:s"
 
 
 def rotated_label(page: Page, box: Box, label: str, x: float, tag: int) -> list[str]:

@@ -18,7 +18,7 @@ def script(page: Page, about: str, drawing: Drawing) -> str:
         "set encoding utf8",
         "",
         "# Colours.",
-        *page.theme.script(),
+        *(f"{name} = '{colour}'" for name, colour in page.theme.colours.items()),
         "",
         *_terminals(page),
         "",

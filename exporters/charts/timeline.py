@@ -46,23 +46,23 @@ class Timeline:
         """Return the commands for the shading and the lines in all following panels."""
         lines = [line for phase in self.phases for line in self._phase_lines(phase)]
         for gap in self.gaps:
-            begin, end = self.axis.at(gap.begin_s), self.axis.at(gap.end_s)
+            begin, end = _at(self.axis, gap.begin_s), _at(self.axis, gap.end_s)
             lines += [
                 _shade(begin, end, "fc rgb alarm fs transparent solid 0.12 noborder"),
                 f"set arrow from {begin}, graph 0 to {end}, graph 0 nohead front lw 4 lc rgb alarm",
             ]
-        times = [self.axis.at(group.time_s) for group in self.groups]
+        times = [_at(self.axis, group.time_s) for group in self.groups]
         lines += [_vertical_line(x, "lw 0.8 dt '-' lc rgb mark") for x in times]
         return ["# Along the time axis: phases, missing nodes, events.", *lines] if lines else []
 
     def _phase_lines(self, phase: Phase) -> list[str]:
         span = self.axis.inside(phase.begin_s, phase.end_s) or (self.axis.begin_s, self.axis.begin_s)
         shade = (
-            [_shade(self.axis.at(span[0]), self.axis.at(span[1]), "fc rgb shade fs solid noborder")]
+            [_shade(_at(self.axis, span[0]), _at(self.axis, span[1]), "fc rgb shade fs solid noborder")]
             if phase.warm_up
             else []
         )
-        edges = [self.axis.at(time_s) for time_s in span if self.axis.begin_s < time_s < self.axis.end_s]
+        edges = [_at(self.axis, time_s) for time_s in span if self.axis.begin_s < time_s < self.axis.end_s]
         return [*shade, *(_vertical_line(x, "lw 1 lc rgb faint") for x in edges)]
 
     def label_commands(self, top: float) -> list[str]:
@@ -81,10 +81,15 @@ class Timeline:
             y = bottom - self.lanes.height - LANE_PX / 2
             lines += [self.page.label(name, (left + right) / 2, y, f"{style} ink")] if name else []
         return lines + [
-            f"set label {hypertext(group.details(self.axis.zone_s))} at {self.axis.at(group.time_s)}, graph 1"
+            f"set label {hypertext(group.details(self.axis.zone_s))} at {_at(self.axis, group.time_s)}, graph 1"
             " hypertext point pt 11 ps dot lc rgb mark front"
             for group in self.groups
         ]
+
+
+def _at(axis: TimeAxis, time_s: float) -> str:
+    """Return a time as a coordinate of the axis, which shows local time."""
+    return f"{time_s + axis.zone_s:.14g}"
 
 
 def _visible(gaps: Sequence[Gap], axis: TimeAxis) -> list[Gap]:

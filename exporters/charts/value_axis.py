@@ -1,10 +1,10 @@
-"""Value axes: their range, and tics at round numbers, as gnuplot commands."""
+"""Value axes: their range, and tics at round numbers."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil, floor, log10
 
-_TIC_PX = 26.0
+_VALUE_TIC_PX = 26.0
 # Positive numbers outside this range cannot be measurements, and arithmetic with them could overflow.
 _MIN, _MAX = 1e-30, 1e30
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
@@ -18,17 +18,6 @@ class Scale:
     high: float
     tics: tuple[float, ...]
     log: bool = False
-
-    def commands(self, axis: str, labels: bool = True) -> list[str]:
-        """Return the commands that set up `axis` (x, y or y2); if `labels` is false, the tics have no numbers."""
-        span = f"set {axis}range [{self.low:.6g}:{self.high:.6g}]"
-        # gnuplot rejects a logarithmic axis whose range includes zero, so the order of these commands matters.
-        both = [span, f"set logscale {axis}"] if self.log else [f"unset logscale {axis}", span]
-        return [*both, f"set {axis}tics ({self.labelled(labels)})"]
-
-    def labelled(self, labels: bool = True) -> str:
-        """Return the tics with their labels as a gnuplot list."""
-        return ", ".join(f"'{short(tic) if labels else ''}' {tic:.6g}" for tic in self.tics)
 
 
 def short(value: float) -> str:
@@ -45,7 +34,7 @@ def linear(values: Iterable[float], height_px: float, low: float = 0.0) -> Scale
     high, low = max(inside, default=low + 1), min([low, *inside])
     if high - low < _MIN:
         high = low + (abs(low) if abs(low) > _MIN else 1)
-    step = _round_step((high - low) / max(height_px / _TIC_PX, 2))
+    step = _round_step((high - low) / max(height_px / _VALUE_TIC_PX, 2))
     first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
     return Scale(first * step, last * step, tuple(tic * step for tic in range(first, last + 1)))
 
@@ -65,7 +54,7 @@ def logarithmic(values: Iterable[float], height_px: float) -> Scale:
     above = [edge for edge in fine if edge >= high * 0.9999 and edge > below[-1]]
     low, high = below[-1], above[0]
     decades = log10(high / low)
-    room = max(height_px / _TIC_PX, 2)
+    room = max(height_px / _VALUE_TIC_PX, 2)
     if 3 * decades <= room:
         tics = [edge for edge in fine if low <= edge <= high]
     else:

@@ -9,7 +9,7 @@ from exporters.charts.overlay.client_panels import kind_note, shown_kinds
 from exporters.charts.overlay.run_styles import style_of, title_of
 from exporters.charts.plot_data import Run
 from exporters.charts.plot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
-from exporters.charts.plot_panel import Line, lines_panel, stack
+from exporters.charts.plot_panel import Line, lines_panel, stack, time_axis_commands
 from exporters.charts.text_escaping import heading
 from exporters.charts.time_axis import time_axis
 from exporters.charts.timeline import Timeline
@@ -75,7 +75,7 @@ def draw(page: Page) -> Drawing:
         commands += [
             "",
             f"# {panel.label}{f' ({panel.kind} time)' if panel.kind else ''}.",
-            *x_axis.commands(labels=box is boxes[-1]),
+            *time_axis_commands(x_axis, labels=box is boxes[-1]),
             *(kind_note(page, box, panel.kind) if panel.kind else []),
             *lines_panel(page, box, panel.label, lines, log=panel.log, has_legend=index == 0),
             "unset label",

@@ -16,7 +16,17 @@ from exporters.charts.data_files import (
 from exporters.charts.plot_colours import OPERATION_STYLES
 from exporters.charts.plot_data import Run
 from exporters.charts.plot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page, span_text
-from exporters.charts.plot_panel import Line, LineStyle, axis, can_be_drawn, hover, legend, plot, stack
+from exporters.charts.plot_panel import (
+    Line,
+    LineStyle,
+    axis,
+    can_be_drawn,
+    hover,
+    legend,
+    plot,
+    stack,
+    time_axis_commands,
+)
 from exporters.charts.time_axis import time_axis
 from exporters.charts.timeline import Timeline
 
@@ -62,7 +72,7 @@ def draw(page: Page) -> Drawing:
         commands += [
             "",
             f"# {panel.label}: lowest, median and highest node.",
-            *x_axis.commands(labels=box is boxes[-1]),
+            *time_axis_commands(x_axis, labels=box is boxes[-1]),
             *_panel(page, box, data, panel),
             "unset label",
         ]

@@ -8,7 +8,7 @@ from exporters.charts import value_axis
 from exporters.charts.data_files import Columns, present
 from exporters.charts.plot_data import Run
 from exporters.charts.plot_page import LEFT_PX, RIGHT_PX, SMALL_PT, TIME_AXIS_PX, Box, Drawing, Page, span_text
-from exporters.charts.plot_panel import axis, plot, rotated_label
+from exporters.charts.plot_panel import axis, plot, rotated_label, tics_text, time_axis_commands
 from exporters.charts.time_axis import time_axis
 from exporters.charts.timeline import Timeline
 
@@ -43,7 +43,7 @@ def draw(page: Page, operation: str) -> Drawing:
     commands = [
         f"x(n) = column(n) + {run.zone_s}",
         *timeline.lines(),
-        *x_axis.commands(labels=True),
+        *time_axis_commands(x_axis, labels=True),
         *page.labels(span_text(run)),
         *timeline.label_commands(box.top),
         "",
@@ -69,7 +69,7 @@ def draw(page: Page, operation: str) -> Drawing:
 def _colours(page: Page, box: Box, data: Columns, label: str) -> list[str]:
     counts = [count for count in data["count"] if count]
     low, high = min(counts, default=1.0), max(counts, default=10.0)
-    tics = value_axis.logarithmic([low, max(high, low * 10)], box.height).labelled()
+    tics = tics_text(value_axis.logarithmic([low, max(high, low * 10)], box.height))
     shown = VIRIDIS[2:] if page.theme.dark else VIRIDIS
     stops = ", ".join(f"{index} '{colour}'" for index, colour in enumerate(shown))
     left, width = box.right + 16, 16

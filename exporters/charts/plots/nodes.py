@@ -12,10 +12,21 @@ from exporters.charts.missing_nodes import gaps_of
 from exporters.charts.plot_colours import OPERATION_STYLES, PERCENTILE_STYLES
 from exporters.charts.plot_data import Run
 from exporters.charts.plot_page import LEFT_PX, RIGHT_PX, TEXT_PT, TIME_AXIS_PX, Box, Drawing, Page, span_text
-from exporters.charts.plot_panel import Line, LineStyle, axis, can_be_drawn, hover, legend, plot, stack
+from exporters.charts.plot_panel import (
+    END_PX,
+    Line,
+    LineStyle,
+    axis,
+    can_be_drawn,
+    hover,
+    legend,
+    plot,
+    stack,
+    time_axis_commands,
+)
 from exporters.charts.plots import band
 from exporters.charts.text_escaping import heading, shortened
-from exporters.charts.time_axis import END_PX, time_axis
+from exporters.charts.time_axis import time_axis
 from exporters.charts.timeline import Timeline
 from exporters.charts.value_axis import Scale
 
@@ -137,7 +148,7 @@ def _node(page: Page, cell: Cell, lines: tuple[list[Line], list[Line]], scales: 
     ):
         times = cell.lower and scale.log
         commands += [
-            *x_axis.commands(labels=times, beyond_px=END_PX if cell.right else _BETWEEN_PX / 2 - 8),
+            *time_axis_commands(x_axis, labels=times, beyond_px=END_PX if cell.right else _BETWEEN_PX / 2 - 8),
             *page.margins(panel),
             *axis(page, panel, label if cell.left else "", scale, numbers=cell.left),
             *_plot(page, panel, drawn, scale),

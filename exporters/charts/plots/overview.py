@@ -7,7 +7,17 @@ from exporters.charts.data_files import Columns, Values, has_isolated, other_ope
 from exporters.charts.plot_colours import OPERATION_STYLES, PERCENTILE_STYLES
 from exporters.charts.plot_data import CLUSTER, Run
 from exporters.charts.plot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page, span_text
-from exporters.charts.plot_panel import Line, LineStyle, axis, column, legend, lines_panel, plot, stack
+from exporters.charts.plot_panel import (
+    Line,
+    LineStyle,
+    axis,
+    column,
+    legend,
+    lines_panel,
+    plot,
+    stack,
+    time_axis_commands,
+)
 from exporters.charts.text_escaping import heading
 from exporters.charts.time_axis import time_axis
 from exporters.charts.timeline import Timeline
@@ -57,13 +67,13 @@ def draw(page: Page) -> Drawing:
         ("Disk.", _machine(page, next(boxes), data, "disk, MiB/s", _DISK, ("read", "written"))),
         ("Network.", _machine(page, next(boxes), data, "network, Mbit/s", _NETWORK, ("received", "sent"))),
     ]
-    commands = [f"x(n) = column(n) + {run.zone_s}", *timeline.lines(), *x_axis.commands(labels=False)]
+    commands = [f"x(n) = column(n) + {run.zone_s}", *timeline.lines(), *time_axis_commands(x_axis, labels=False)]
     for index, (about, panel) in enumerate(panels):
         commands += ["", f"# {about}"]
         if index == 0:
             commands += [*page.labels(span_text(run)), *timeline.label_commands(top)]
         if index == len(panels) - 1:
-            commands += x_axis.commands(labels=True)
+            commands += time_axis_commands(x_axis, labels=True)
         commands += panel
         if index == 0:
             commands.append("unset label")

@@ -8,7 +8,7 @@ from exporters.charts.data_files import Columns, Values, present, series
 from exporters.charts.plot_colours import PERCENTILE_STYLES
 from exporters.charts.plot_data import CLUSTER, Run
 from exporters.charts.plot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page, span_text
-from exporters.charts.plot_panel import HOVER, axis, legend, plot, side_by_side
+from exporters.charts.plot_panel import HOVER, axis, legend, plot, scale_commands, side_by_side
 from exporters.charts.plots.percentiles import in_warm_up
 from exporters.rows.operation_columns import TOTAL_RATE
 
@@ -39,7 +39,7 @@ def draw(page: Page) -> Drawing:
             "",
             f"# {word.capitalize()}s.",
             *page.margins(box),
-            *x_axis.commands("x"),
+            *scale_commands("x", x_axis),
             "set xlabel 'operations/s of the cluster' tc rgb ink",
             *axis(page, box, f"{word} latency, ms", scale),
             *(legend(page, box) if word == "write" else ["unset key"]),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from exporters.charts import value_axis
 from exporters.charts.plot_page import SMALL_PT
+from exporters.charts.plot_panel import scale_commands
 from exporters.charts.text_escaping import quoted, shortened
 from exporters.results.sweep.sweep_rows import number_of
 
@@ -39,7 +40,7 @@ def parameter_axis(axis: str, values: Sequence[str], length_px: float) -> Parame
         scale = value_axis.logarithmic(numbers.values(), length_px / _TIC_WIDTH)
     else:
         scale = value_axis.linear(numbers.values(), length_px / _TIC_WIDTH, low)
-    return ParameterAxis(ordered, scale.commands(axis))
+    return ParameterAxis(ordered, scale_commands(axis, scale))
 
 
 def category_axis(axis: str, values: Sequence[str], length_px: float, room_px: float = _LABEL_PX) -> ParameterAxis:

@@ -7,7 +7,7 @@ from exporters.charts import value_axis
 from exporters.charts.data_files import Columns
 from exporters.charts.plot_colours import PERCENTILE_STYLES
 from exporters.charts.plot_page import LEFT_PX, RIGHT_PX, SMALL_PT, TIME_AXIS_PX, Box, Drawing, Page
-from exporters.charts.plot_panel import axis, legend, plot, side_by_side
+from exporters.charts.plot_panel import axis, legend, plot, scale_commands, side_by_side
 from exporters.charts.text_escaping import quoted, shortened
 from exporters.charts.value_axis import Scale
 from exporters.results.sweep.sweep_rows import SweepRow, SweepTable
@@ -45,7 +45,7 @@ def draw(page: Page, table: SweepTable) -> Drawing:
             "",
             f"# {name}.",
             *page.margins(box),
-            *x_axis.commands("x"),
+            *scale_commands("x", x_axis),
             f"set xlabel {quoted(table.unit.axis_label)} tc rgb ink",
             *axis(page, box, f"{name} latency, ms", scale),
             *(legend(page, box) if name == _PERCENTILES[-1][0] else ["unset key"]),

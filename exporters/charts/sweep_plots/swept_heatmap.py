@@ -3,7 +3,7 @@
 from exporters.charts import value_axis
 from exporters.charts.data_files import Columns
 from exporters.charts.plot_page import LEFT_PX, RIGHT_PX, SMALL_PT, TIME_AXIS_PX, Box, Drawing, Page
-from exporters.charts.plot_panel import plot, rotated_label
+from exporters.charts.plot_panel import plot, rotated_label, tics_text
 from exporters.charts.plots.heatmap import VIRIDIS
 from exporters.charts.sweep_plots.parameter_axis import category_axis
 from exporters.charts.text_escaping import quoted
@@ -63,7 +63,7 @@ def _colours(page: Page, box: Box, values: list[float]) -> list[str]:
     return [
         f"set palette defined ({stops})",
         f"set cbrange [{scale.low:.6g}:{scale.high:.6g}]",
-        f"set cbtics ({scale.labelled()})",
+        f"set cbtics ({tics_text(scale)})",
         f"set colorbox user origin {page.x(left)},{page.y(box.bottom)}"
         f" size {page.x(16)},{(box.bottom - box.top) / page.height:.4f} noborder",
         f"middle = {(scale.low + scale.high) / 2:.6g}",

@@ -7,6 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from exporters.charts.plot_data import CLUSTER, Run
+from exporters.charts.plot_panel import time_axis_commands
 from exporters.charts.time_axis import TimeAxis, time_axis
 from exporters.charts.value_axis import linear, logarithmic, short
 
@@ -66,13 +67,13 @@ def test_the_time_axis_begins_at_the_first_interval() -> None:
     [(2, "%H:%M:%.1S"), (10, "%H:%M:%S"), (600, "%H:%M'"), (40 * 3600, "%m-%d %H:%M"), (90 * 86400, "%Y-%m-%d")],
 )
 def test_the_time_format_depends_on_the_length_of_the_run(seconds: float, form: str) -> None:
-    commands = "\n".join(TimeAxis(0.0, seconds, 0, 1000, 0).commands(labels=True))
+    commands = "\n".join(time_axis_commands(TimeAxis(0.0, seconds, 0, 1000, 0), labels=True))
     assert form in commands
 
 
 def test_tics_are_at_round_local_times() -> None:
     # Nepal is 5:45 ahead of UTC.
-    commands = TimeAxis(1000.0, 1600.0, 0, 700, 20700).commands(labels=True)
+    commands = time_axis_commands(TimeAxis(1000.0, 1600.0, 0, 700, 20700), labels=True)
     assert "(21720, 21840, 21960, 22080, 22200)" in commands[1]
 
 
