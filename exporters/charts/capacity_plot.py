@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 
-from exporters.charts import value_axis
+from exporters.charts import axes
 from exporters.charts.all_plots import Plot
 from exporters.charts.data_files import Columns
 from exporters.charts.plot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
@@ -27,8 +27,8 @@ def draw(page: Page, result: SearchResult) -> Drawing:
     box = Box(LEFT_PX, inside.top + 12, page.width - RIGHT_PX, inside.bottom - TIME_AXIS_PX)
     limits = [objective.limit for objective in result.objectives if objective.column == result.latency_column]
     latencies = [latency for _, latency in result.curve]
-    scale = value_axis.logarithmic([*latencies, *limits], box.height)
-    x_axis = value_axis.linear([rate for rate, _ in result.curve], box.width / 2.5)
+    scale = axes.logarithmic([*latencies, *limits], box.height)
+    x_axis = axes.linear([rate for rate, _ in result.curve], box.width / 2.5)
     last = {step.step.rate: step for step in result.steps}
     shown = [last[rate] for rate, _ in result.curve]
     steps: Columns = {

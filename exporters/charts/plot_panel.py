@@ -4,12 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil, floor
 
-from exporters.charts import value_axis
+from exporters.charts import axes
+from exporters.charts.axes import Scale, TimeAxis
 from exporters.charts.data_files import Values, has_isolated, present
 from exporters.charts.plot_page import LEFT_PX, SMALL_PT, TEXT_PT, Box, Page
 from exporters.charts.text_escaping import quoted, width_px
-from exporters.charts.time_axis import TimeAxis
-from exporters.charts.value_axis import Scale
 
 _MARKS = 14
 # How far the last label of a time axis may extend beyond it, in pixels.
@@ -87,11 +86,11 @@ def lines_panel(
     """Return the commands that draw a panel; lines without data are left out."""
     drawn = [line for line in lines if can_be_drawn(line, log)]
     firsts = [line for line in drawn if not line.second] or drawn
-    scale = (value_axis.logarithmic if log else value_axis.linear)(_all(firsts), box.height)
+    scale = (axes.logarithmic if log else axes.linear)(_all(firsts), box.height)
     seconds = [line for line in drawn if line.second]
     commands = [*page.margins(box), *axis(page, box, label, scale)]
     if seconds:
-        second = scale_commands("y2", value_axis.linear(_all(seconds), box.height))
+        second = scale_commands("y2", axes.linear(_all(seconds), box.height))
         commands += ["set border 11", *second, *rotated_label(page, box, second_label, box.right + 48, 9002)]
     commands += [
         *(legend(page, box, 60 if seconds else 12) if has_legend else ["unset key"]),
@@ -114,11 +113,11 @@ def _tooltips(page: Page, box: Box, titled: Sequence[Line]) -> str:
     """Return the `plot` element that shows the values of these lines, which have the same data file."""
     words = "".join(rf"\n{line.title} %.5g" for line in titled)
     values = ", ".join(line.value for line in titled)
-    axes = " axes x1y2" if titled[-1].second else ""
+    second = " axes x1y2" if titled[-1].second else ""
     every = ceil(_HOVER_PX * len(titled[-1].values) / box.width)
     return (
         f"for [i=1:hover] {page.data_of(titled[-1].file)} every {every} using (x(1)):({titled[-1].value})"
-        f":(clock(0).sprintf({quoted(words)}, {values})) with labels {HOVER}{axes} notitle"
+        f":(clock(0).sprintf({quoted(words)}, {values})) with labels {HOVER}{second} notitle"
     )
 
 
@@ -146,7 +145,7 @@ def scale_commands(axis: str, scale: Scale, labels: bool = True) -> list[str]:
 
 def tics_text(scale: Scale, labels: bool = True) -> str:
     """Return the tics with their labels as a gnuplot list."""
-    return ", ".join(f"'{value_axis.short(tic) if labels else ''}' {tic:.6g}" for tic in scale.tics)
+    return ", ".join(f"'{axes.short(tic) if labels else ''}' {tic:.6g}" for tic in scale.tics)
 
 
 def time_axis_commands(axis: TimeAxis, labels: bool, beyond_px: float = END_PX) -> list[str]:

@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 
-from exporters.charts.event_marks import groups
+from exporters.charts.axes import TimeAxis, groups
 from exporters.charts.label_lanes import LANE_PX, LabelLanes
 from exporters.charts.missing_nodes import Gap
 from exporters.charts.plot_data import Mark, Phase
 from exporters.charts.plot_page import SMALL_PT, Page
 from exporters.charts.text_escaping import hypertext, shortened
-from exporters.charts.time_axis import TimeAxis
 
 _SEEN_PX = 2.0
 _ABOVE_PX = 8.0

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from html import escape
 from itertools import pairwise
 
-from exporters.charts.value_axis import Scale, short
+from exporters.charts.axes import Scale, short
 from exporters.report.charts.chart import WIDTH, Chart, Panel, Points, Span
 from exporters.report.charts.svg_shapes import y_of
 from exporters.texts import shown, significant

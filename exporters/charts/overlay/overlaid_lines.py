@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from collector.node.metrics.requests import OPERATIONS
+from exporters.charts.axes import time_axis
 from exporters.charts.data_files import Columns, Values, series, thinned
 from exporters.charts.overlay.client_panels import kind_note, shown_kinds
 from exporters.charts.overlay.run_styles import style_of, title_of
@@ -11,7 +12,6 @@ from exporters.charts.plot_data import Run
 from exporters.charts.plot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
 from exporters.charts.plot_panel import Line, lines_panel, stack, time_axis_commands
 from exporters.charts.text_escaping import heading
-from exporters.charts.time_axis import time_axis
 from exporters.charts.timeline import Timeline
 
 

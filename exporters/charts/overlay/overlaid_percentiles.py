@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from collector.load_results.client_result import Latency
 from collector.node.metrics.requests import OPERATIONS, Operation
-from exporters.charts import value_axis
+from exporters.charts import axes
 from exporters.charts.data_files import Columns, present
 from exporters.charts.overlay.aligned_runs import bucket_key
 from exporters.charts.overlay.client_panels import kind_note, shown_kinds
@@ -59,7 +59,7 @@ def draw(page: Page) -> Drawing:
     area = Box(LEFT_PX, inside.top + 12, page.width - RIGHT_PX, inside.bottom - TIME_AXIS_PX)
     boxes = stack(area, len(panels))
     columns = [column for data in files.values() for name, column in data.items() if name != "percentile"]
-    scale = value_axis.logarithmic([value for column in columns for value in present(column)], boxes[0].height)
+    scale = axes.logarithmic([value for column in columns for value in present(column)], boxes[0].height)
     ends = [decades(total) for total in totals.values() if total]
     last = max([*ends, *(_end(latency) for latency in latencies.values() if latency)], default=2.0)
     commands = page.labels("measured phases")

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from statistics import median
 
-from exporters.charts import value_axis
+from exporters.charts import axes
+from exporters.charts.axes import time_axis
 from exporters.charts.data_files import (
     Columns,
     Values,
@@ -27,7 +28,6 @@ from exporters.charts.plot_panel import (
     stack,
     time_axis_commands,
 )
-from exporters.charts.time_axis import time_axis
 from exporters.charts.timeline import Timeline
 
 _PANEL_PX = 190
@@ -92,7 +92,7 @@ def _data(run: Run, limit: int) -> Columns:
 def _panel(page: Page, box: Box, data: Columns, panel: Panel) -> list[str]:
     name, label, style, log = panel.name, panel.label, panel.style, panel.log
     low, middle, high = (data[f"{name}_{statistic}"] for statistic in ("min", "median", "max"))
-    scale = (value_axis.logarithmic if log else value_axis.linear)([*present(low), *present(high)], box.height)
+    scale = (axes.logarithmic if log else axes.linear)([*present(low), *present(high)], box.height)
     edges = f"(column('{name}_min')):(column('{name}_max'))"
     # An isolated interval is visible only as a box.
     width = page.run.interval_s

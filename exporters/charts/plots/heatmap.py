@@ -4,12 +4,12 @@ from collections.abc import Callable
 from math import isinf
 
 from collector.model.histogram import GROWTH, Buckets, merge
-from exporters.charts import value_axis
+from exporters.charts import axes
+from exporters.charts.axes import time_axis
 from exporters.charts.data_files import Columns, present
 from exporters.charts.plot_data import Run
 from exporters.charts.plot_page import LEFT_PX, RIGHT_PX, SMALL_PT, TIME_AXIS_PX, Box, Drawing, Page, span_text
 from exporters.charts.plot_panel import axis, plot, rotated_label, tics_text, time_axis_commands
-from exporters.charts.time_axis import time_axis
 from exporters.charts.timeline import Timeline
 
 # Viridis is perceptually uniform with any colour vision, and in greyscale.
@@ -39,7 +39,7 @@ def draw(page: Page, operation: str) -> Drawing:
     box = Box(LEFT_PX, inside.top + timeline.height, page.width - RIGHT_PX, inside.bottom - TIME_AXIS_PX)
     size = max(1, round(_CELL_PX * len(run.times) / box.width))
     data = cells(run, operation, size)
-    scale = value_axis.logarithmic(present([*data["low_ms"], *data["high_ms"]]), box.height)
+    scale = axes.logarithmic(present([*data["low_ms"], *data["high_ms"]]), box.height)
     commands = [
         f"x(n) = column(n) + {run.zone_s}",
         *timeline.lines(),
@@ -69,7 +69,7 @@ def draw(page: Page, operation: str) -> Drawing:
 def _colours(page: Page, box: Box, data: Columns, label: str) -> list[str]:
     counts = [count for count in data["count"] if count]
     low, high = min(counts, default=1.0), max(counts, default=10.0)
-    tics = tics_text(value_axis.logarithmic([low, max(high, low * 10)], box.height))
+    tics = tics_text(axes.logarithmic([low, max(high, low * 10)], box.height))
     shown = VIRIDIS[2:] if page.theme.dark else VIRIDIS
     stops = ", ".join(f"{index} '{colour}'" for index, colour in enumerate(shown))
     left, width = box.right + 16, 16

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from math import ceil
 
 from collector.node.metrics.requests import Operation
-from exporters.charts import value_axis
+from exporters.charts import axes
+from exporters.charts.axes import Scale, time_axis
 from exporters.charts.data_files import Columns, Values, node_columns, present, shown_operations, slowest, thinned
 from exporters.charts.label_lanes import LANE_PX
 from exporters.charts.missing_nodes import gaps_of
@@ -26,9 +27,7 @@ from exporters.charts.plot_panel import (
 )
 from exporters.charts.plots import band
 from exporters.charts.text_escaping import heading, shortened
-from exporters.charts.time_axis import time_axis
 from exporters.charts.timeline import Timeline
-from exporters.charts.value_axis import Scale
 
 MAX_NODES = 12
 _ROW_PX = 300
@@ -67,8 +66,8 @@ def draw(page: Page) -> Drawing:
     cells = _cells(page)
     height = cells[0].box.height / 2 if cells else 0
     scales = (
-        value_axis.linear(_values(line for of_rates, _ in lines for line in of_rates), height),
-        value_axis.logarithmic(_values(line for _, tails in lines for line in tails), height),
+        axes.linear(_values(line for of_rates, _ in lines for line in of_rates), height),
+        axes.logarithmic(_values(line for _, tails in lines for line in tails), height),
     )
     commands = [f"x(n) = column(n) + {run.zone_s}", *page.labels(_subtitle(run))]
     for cell in cells:

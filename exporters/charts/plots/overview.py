@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from collector.node.metrics.requests import Operation
+from exporters.charts.axes import linear, time_axis
 from exporters.charts.data_files import Columns, Values, has_isolated, other_operations, present, series, thinned
 from exporters.charts.plot_colours import OPERATION_STYLES, PERCENTILE_STYLES
 from exporters.charts.plot_data import CLUSTER, Run
@@ -19,9 +20,7 @@ from exporters.charts.plot_panel import (
     time_axis_commands,
 )
 from exporters.charts.text_escaping import heading
-from exporters.charts.time_axis import time_axis
 from exporters.charts.timeline import Timeline
-from exporters.charts.value_axis import linear
 
 # With more nodes, the lines of individual nodes would be unreadable; the `nodes` plot shows their range instead.
 MAX_NODES = 12

@@ -5,7 +5,7 @@ from math import floor, log10
 
 from collector.model.histogram import Buckets, highest, merge, quantile
 from collector.node.metrics.requests import OPERATIONS
-from exporters.charts import value_axis
+from exporters.charts import axes
 from exporters.charts.data_files import Columns, present
 from exporters.charts.plot_colours import OPERATION_STYLES
 from exporters.charts.plot_data import Run
@@ -55,7 +55,7 @@ def draw(page: Page) -> Drawing:
         f"set xrange [0:{last:.4f}]",
         f"set xtics ({', '.join(tics(last))})",
         "set xlabel 'percentile, % of operations' tc rgb ink",
-        *axis(page, box, "latency, ms", value_axis.logarithmic(values, box.height)),
+        *axis(page, box, "latency, ms", axes.logarithmic(values, box.height)),
         *legend(page, box),
         *plot(parts),
     ]
@@ -90,7 +90,7 @@ def _warm_up_text(run: Run) -> str:
 
 def _longest(merged: dict[str, Buckets | None]) -> str:
     counted = [
-        f"{_TITLES[word]} {value_axis.short(longest * _MS)} ms"
+        f"{_TITLES[word]} {axes.short(longest * _MS)} ms"
         for word, buckets in merged.items()
         if buckets and (longest := highest(buckets)) is not None
     ]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import log10
 
-from exporters.charts import value_axis
+from exporters.charts import axes
 from exporters.charts.data_files import Columns, Values, present, series
 from exporters.charts.plot_colours import PERCENTILE_STYLES
 from exporters.charts.plot_data import CLUSTER, Run
@@ -31,8 +31,8 @@ def draw(page: Page) -> Drawing:
     columns = [data[f"{word}_{q}_ms"] for word in ("read", "write") for q, _, _ in _QUANTILES]
     area = Box(LEFT_PX, inside.top + 12, page.width - RIGHT_PX, inside.bottom - TIME_AXIS_PX)
     boxes = side_by_side(area, 2)
-    x_axis = value_axis.linear(present(data["operations_per_s"]), boxes[0].width / 2.5)
-    scale = value_axis.logarithmic([value for column in columns for value in present(column)], area.height)
+    x_axis = axes.linear(present(data["operations_per_s"]), boxes[0].width / 2.5)
+    scale = axes.logarithmic([value for column in columns for value in present(column)], area.height)
     commands = [f"x(n) = column(n) + {run.zone_s}", *page.labels(f"{span_text(run)}; one point per interval")]
     for word, box in zip(("read", "write"), boxes, strict=True):
         commands += [

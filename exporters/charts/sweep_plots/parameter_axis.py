@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from exporters.charts import value_axis
+from exporters.charts import axes
 from exporters.charts.plot_page import SMALL_PT
 from exporters.charts.plot_panel import scale_commands
 from exporters.charts.text_escaping import quoted, shortened
@@ -37,9 +37,9 @@ def parameter_axis(axis: str, values: Sequence[str], length_px: float) -> Parame
     ordered = dict(sorted(numbers.items(), key=lambda item: item[1]))
     low, high = min(numbers.values()), max(numbers.values())
     if low > 0 and high / low >= _LOGARITHMIC_RATIO:
-        scale = value_axis.logarithmic(numbers.values(), length_px / _TIC_WIDTH)
+        scale = axes.logarithmic(numbers.values(), length_px / _TIC_WIDTH)
     else:
-        scale = value_axis.linear(numbers.values(), length_px / _TIC_WIDTH, low)
+        scale = axes.linear(numbers.values(), length_px / _TIC_WIDTH, low)
     return ParameterAxis(ordered, scale_commands(axis, scale))
 
 

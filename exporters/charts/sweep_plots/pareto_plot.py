@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from math import log10
 
-from exporters.charts import value_axis
+from exporters.charts import axes
+from exporters.charts.axes import Scale
 from exporters.charts.data_files import Columns
 from exporters.charts.plot_colours import PERCENTILE_STYLES
 from exporters.charts.plot_page import LEFT_PX, RIGHT_PX, SMALL_PT, TIME_AXIS_PX, Box, Drawing, Page
 from exporters.charts.plot_panel import axis, legend, plot, scale_commands, side_by_side
 from exporters.charts.text_escaping import quoted, shortened
-from exporters.charts.value_axis import Scale
 from exporters.results.sweep.sweep_rows import SweepRow, SweepTable
 
 # A label's width, and the smallest vertical distance between two labels.
@@ -23,8 +23,8 @@ def draw(page: Page, table: SweepTable) -> Drawing:
     boxes = side_by_side(area, len(_PERCENTILES))
     rows = [row for row in table.rows if row.throughput is not None]
     latencies = [value for row in rows for value in (row.p95_ms, row.p99_ms) if value is not None]
-    x_axis = value_axis.linear([row.throughput for row in rows if row.throughput is not None], boxes[0].width / 2.5)
-    scale = value_axis.logarithmic(latencies, area.height)
+    x_axis = axes.linear([row.throughput for row in rows if row.throughput is not None], boxes[0].width / 2.5)
+    scale = axes.logarithmic(latencies, area.height)
     fronts = {name: pareto_front(rows, name) for name, _, _ in _PERCENTILES}
     data: Columns = {
         table.unit.column: [row.throughput for row in rows],

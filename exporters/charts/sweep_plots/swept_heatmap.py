@@ -1,6 +1,6 @@
 """Plots throughput as a heat map over two parameters."""
 
-from exporters.charts import value_axis
+from exporters.charts import axes
 from exporters.charts.data_files import Columns
 from exporters.charts.plot_page import LEFT_PX, RIGHT_PX, SMALL_PT, TIME_AXIS_PX, Box, Drawing, Page
 from exporters.charts.plot_panel import plot, rotated_label, tics_text
@@ -56,7 +56,7 @@ def highest_by_cell(table: SweepTable, horizontal: str, vertical: str) -> dict[t
 
 def _colours(page: Page, box: Box, values: list[float]) -> list[str]:
     low = min(values, default=0.0)
-    scale = value_axis.linear(values, box.height, low)
+    scale = axes.linear(values, box.height, low)
     shown = VIRIDIS[2:] if page.theme.dark else VIRIDIS
     stops = ", ".join(f"{index} '{colour}'" for index, colour in enumerate(shown))
     left = box.right + 16

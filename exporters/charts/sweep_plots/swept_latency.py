@@ -1,6 +1,6 @@
 """Plots the median and p95 against one parameter: a line for each combination of the others."""
 
-from exporters.charts import value_axis
+from exporters.charts import axes
 from exporters.charts.data_files import Columns, present
 from exporters.charts.plot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
 from exporters.charts.plot_panel import axis, legend, plot, side_by_side
@@ -28,7 +28,7 @@ def draw(page: Page, table: SweepTable, parameter: str) -> Drawing:
     shown = [line for line in swept.lines if any(_can_be_drawn(line, name) for name in _PERCENTILES)]
     drawn = [name for name in _PERCENTILES if any(_can_be_drawn(line, name) for line in shown)]
     columns = [data[_heading(line, name)] for line in shown for name in _PERCENTILES]
-    scale = value_axis.logarithmic([value for column in columns for value in present(column)], area.height)
+    scale = axes.logarithmic([value for column in columns for value in present(column)], area.height)
     source = f"measured by {source_text(table)}" if shown else ""
     commands = page.labels("; ".join(part for part in (source, swept.note) if part))
     # A panel without lines cannot have the legend.

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from exporters.charts import value_axis
+from exporters.charts import axes
 from exporters.charts.data_files import Columns
 from exporters.charts.plot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
 from exporters.charts.plot_panel import axis, legend, plot
@@ -27,7 +27,7 @@ def draw(page: Page, table: SweepTable, parameter: str) -> Drawing:
         data[f"{line.heading} low"] = [None if row is None else row.throughput_low for row in rows]
         data[f"{line.heading} high"] = [None if row is None else row.throughput_high for row in rows]
     limits = [row.throughput_high or row.throughput for line in swept.lines for row in line.rows.values()]
-    scale = value_axis.linear([limit for limit in limits if limit is not None], box.height)
+    scale = axes.linear([limit for limit in limits if limit is not None], box.height)
     runs = "95% confidence intervals" if any(row.low is not None for row in table.rows) else "one run each"
     commands = [
         *page.labels("; ".join(part for part in (runs, swept.note) if part)),

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from exporters.charts.axes import Scale
 from exporters.charts.data_files import Values
-from exporters.charts.value_axis import Scale
 
 WIDTH = 1000.0
 """The width of every panel; it is stretched to the width of the page."""

@@ -5,14 +5,13 @@ from dataclasses import replace
 from math import ceil, log10
 
 from collector.node.metrics.requests import Operation
-from exporters.charts import value_axis
+from exporters.charts import axes
+from exporters.charts.axes import Scale, TimeAxis, time_axis
 from exporters.charts.data_files import Columns, present, series
 from exporters.charts.missing_nodes import missing
 from exporters.charts.plot_data import CLUSTER, Run
 from exporters.charts.plots.heatmap import cells
 from exporters.charts.plots.percentiles import in_warm_up
-from exporters.charts.time_axis import TimeAxis, time_axis
-from exporters.charts.value_axis import Scale
 from exporters.report.charts.chart import WIDTH, Chart, Panel, Points, TimeRange
 from exporters.report.charts.svg_shapes import y_of
 from exporters.report.charts.time_chart import MS, time_spans, time_tics
@@ -34,7 +33,7 @@ def latency_heat_map(run: Run, operation: Operation) -> Chart | None:
     if not counts:
         return None
     axis = time_axis(run, 0.0, WIDTH)
-    scale = value_axis.logarithmic(present([*drawn["low_ms"], *drawn["high_ms"]]), HEIGHT_PX)
+    scale = axes.logarithmic(present([*drawn["low_ms"], *drawn["high_ms"]]), HEIGHT_PX)
     names = {f"{singular} {q}": f"{word}_{q}_ms" for q in ("p50", "p95", "p99", "max")}
     lines = {name: series(run, CLUSTER, column) for name, column in names.items()}
     low, high = min(counts), max(counts)

@@ -6,7 +6,7 @@ from math import log10
 from collector.load_results.client_result import Latency
 from collector.model.histogram import Buckets
 from collector.node.metrics.requests import OPERATIONS
-from exporters.charts import value_axis
+from exporters.charts import axes
 from exporters.charts.data_files import Values, present
 from exporters.charts.plot_colours import OPERATION_STYLES
 from exporters.charts.plots.percentiles import curves, total_buckets
@@ -38,7 +38,7 @@ def percentile_chart(data: ReportData, client: Latency | None, client_kind: str)
         return None
     last_nines = _nines(percentages[-1])
     x = [WIDTH * _nines(percentage) / last_nines for percentage in percentages]
-    scale = value_axis.logarithmic([value for values in lines.values() for value in present(values)], HEIGHT_PX)
+    scale = axes.logarithmic([value for values in lines.values() for value in present(values)], HEIGHT_PX)
     styles = {name: _STYLES.get(name, "client") for name in lines}
     content = "".join(line(styles[name], x, values, scale, HEIGHT_PX) for name, values in lines.items())
     return Chart(

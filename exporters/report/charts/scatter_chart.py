@@ -1,6 +1,6 @@
 """Latency against throughput: one dot per interval."""
 
-from exporters.charts import value_axis
+from exporters.charts import axes
 from exporters.charts.data_files import Values, present, series
 from exporters.charts.missing_nodes import missing
 from exporters.charts.plot_colours import PERCENTILE_STYLES
@@ -36,7 +36,7 @@ def scatter_chart(run: Run) -> Chart | None:
     lines = {name: values for name, values in lines.items() if present(values)}
     if not lines:
         return None
-    x_scale = value_axis.linear([rate for rate, _ in kept], WIDTH / 5)
+    x_scale = axes.linear([rate for rate, _ in kept], WIDTH / 5)
     width = x_scale.high - x_scale.low
     x = [WIDTH * (rate - x_scale.low) / width for rate, _ in kept]
     labels = [f"{value_text(rate)} operations/s at {clock_text(run.times[index], run.zone_s)}" for rate, index in kept]
@@ -46,7 +46,7 @@ def scatter_chart(run: Run) -> Chart | None:
         f"operations/s of the cluster; a dot covers {run.interval_s:g} s",
         [panel for word in ("read", "write") for panel in _panels(word, lines, x)],
         [
-            Tic(WIDTH * (tic - x_scale.low) / width, value_axis.short(tic), index % 2 == 1)
+            Tic(WIDTH * (tic - x_scale.low) / width, axes.short(tic), index % 2 == 1)
             for index, tic in enumerate(x_scale.tics)
         ],
         [Points(x, lines, dict.fromkeys(lines, MS), labels)],
@@ -64,6 +64,6 @@ def _panels(word: str, lines: dict[str, Values], x: list[float]) -> list[Panel]:
     drawn = {name: style for name, style in styles.items() if name in lines}
     if not drawn:
         return []
-    scale = value_axis.logarithmic([value for name in drawn for value in present(lines[name])], HEIGHT_PX)
+    scale = axes.logarithmic([value for name in drawn for value in present(lines[name])], HEIGHT_PX)
     content = "".join(dots(style, x, lines[name], scale, HEIGHT_PX) for name, style in drawn.items())
     return [Panel(f"{word} latency, ms", scale, HEIGHT_PX, drawn, content)]

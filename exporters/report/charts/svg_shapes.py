@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from math import log10
 
+from exporters.charts.axes import Scale
 from exporters.charts.data_files import Values
-from exporters.charts.value_axis import Scale
 
 
 def y_of(scale: Scale, value: float | None, height: int) -> float | None:

@@ -4,15 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil, floor
 
-from exporters.charts import value_axis
+from exporters.charts import axes
+from exporters.charts.axes import Scale, TimeAxis, groups, time_axis
 from exporters.charts.data_files import Values, other_operations, present, rates, series, slowest
-from exporters.charts.event_marks import groups
 from exporters.charts.missing_nodes import Gap
 from exporters.charts.plot_colours import OPERATION_STYLES
 from exporters.charts.plot_data import CLUSTER, Mark, Run
 from exporters.charts.plots.percentiles import overlaps_warm_up
-from exporters.charts.time_axis import TimeAxis, time_axis
-from exporters.charts.value_axis import Scale
 from exporters.report.charts.chart import WIDTH, Chart, Event, Panel, Points, Span, Tic, TimeRange
 from exporters.report.charts.svg_shapes import line
 from exporters.texts import clock_text, value_text
@@ -170,7 +168,7 @@ def _panel(panel: TimePanel, axis: TimeAxis) -> Panel:
 def scale_of(lines: Sequence[TimeLine], *, log: bool, height: int = HEIGHT_PX) -> Scale:
     """Return the scale that contains all values of the lines."""
     values = [value for line in lines for value in present(line.values)]
-    return (value_axis.logarithmic if log else value_axis.linear)(values, height)
+    return (axes.logarithmic if log else axes.linear)(values, height)
 
 
 def time_tics(axis: TimeAxis) -> list[Tic]:

@@ -5,13 +5,12 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporters.charts.event_marks import groups
+from exporters.charts.axes import TimeAxis, groups
 from exporters.charts.label_lanes import LabelLanes
 from exporters.charts.missing_nodes import Gap, gaps_of, missing
 from exporters.charts.plot_data import CLUSTER, Mark, Row, Run
 from exporters.charts.plot_page import SMALL_PT
 from exporters.charts.text_escaping import width_px
-from exporters.charts.time_axis import TimeAxis
 
 AXIS = TimeAxis(0.0, 600.0, 80, 1080, 0)
 generated_marks = st.lists(

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from exporters.charts.axes import TimeAxis, linear, logarithmic, short, time_axis
 from exporters.charts.plot_data import CLUSTER, Run
 from exporters.charts.plot_panel import time_axis_commands
-from exporters.charts.time_axis import TimeAxis, time_axis
-from exporters.charts.value_axis import linear, logarithmic, short
 
 heights = st.floats(40, 1000)
 
