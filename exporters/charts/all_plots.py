@@ -8,14 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from exporters.charts import data_files
-from exporters.charts.missing_nodes import missing
+from exporters.charts.gnuplot_page import Drawing, Page, data_file, data_file_text, script
 from exporters.charts.overlay import overlaid_lines, overlaid_percentiles
 from exporters.charts.plot_colours import THEMES
-from exporters.charts.plot_data import Run
-from exporters.charts.plot_page import Drawing, Page
+from exporters.charts.plot_data import Run, missing
 from exporters.charts.plots import heatmap, nodes, overview, percentiles, throughput_latency
-from exporters.charts.script_template import data_file, script
 
 # Minimum size of a plot, as a fraction of its default size; in a smaller plot, labels would overlap.
 _MIN_SCALE = 0.75
@@ -127,7 +124,7 @@ def _size(plot: Plot, run: Run, wanted: tuple[int, int] | None) -> tuple[int, in
 def _write(plot: Plot, page: Page, folder: Path) -> Path:
     drawing = plot.draw(page)
     for middle, columns in drawing.files.items():
-        (folder / data_file(plot.name, middle)).write_text(data_files.text(columns), encoding="utf-8")
+        (folder / data_file(plot.name, middle)).write_text(data_file_text(columns), encoding="utf-8")
     path = folder / f"{plot.name}.gp"
     path.write_text(script(page, plot.help, drawing), encoding="utf-8")
     return path

@@ -5,9 +5,9 @@ from functools import partial
 
 from exporters.charts import axes
 from exporters.charts.all_plots import Plot
-from exporters.charts.data_files import Columns
-from exporters.charts.plot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
-from exporters.charts.plot_panel import axis, legend, plot, scale_commands
+from exporters.charts.gnuplot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
+from exporters.charts.gnuplot_panel import axis, legend, plot, scale_commands
+from exporters.charts.plot_columns import Columns
 from exporters.results.capacity.search import SearchResult
 from exporters.results.capacity.step_verdict import rate_text
 from exporters.rows.columns import Cell

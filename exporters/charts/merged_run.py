@@ -47,7 +47,7 @@ def node_rows(choice: Choice, node: NodeRun) -> NodeRows:
     rows: dict[int, Row] = {
         index: {
             **{name: row[name] for name in SHOWN if row[name] is not None},
-            # Most operations do not occur; see `data_files.rates`.
+            # Most operations do not occur; see `plot_columns.rates`.
             **{name: row[name] for name in _OTHERS if row[name]},
         }
         for index, row in table_of(choice).node_rows(node)

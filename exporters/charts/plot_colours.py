@@ -4,6 +4,31 @@ from dataclasses import dataclass
 
 from collector.node.metrics.requests import OPERATIONS
 
+_PALETTE = {
+    "orange": "#E69F00",
+    "sky": "#56B4E9",
+    "green": "#009E73",
+    "yellow": "#F0E442",
+    "blue": "#0072B2",
+    "vermillion": "#D55E00",
+    "purple": "#CC79A7",
+}
+PERCENTILE_STYLES = {"p50": ("green", 7), "p95": ("orange", 5), "p99": ("tail", 9), "max": ("faint", 0)}
+"""The colour and the points of each percentile, in all plots and in the report."""
+OTHER_COLOURS = ("green", "orange", "sky", "yellow", "ink", "faint")
+"""The colours of operations other than reads and writes, in their order."""
+_POINTS = (7, 9, 5, 13, 11, 7, 5, 9)
+OPERATION_STYLES = {
+    operation.word: style
+    for operation, style in zip(OPERATIONS, zip(("reads", "writes", *OTHER_COLOURS), _POINTS, strict=True), strict=True)
+}
+"""The colour and the points of each operation."""
+# Viridis is perceptually uniform with any colour vision, and in greyscale.
+VIRIDIS = (
+    *("#440154", "#482878", "#3E4A89", "#31688E", "#26828E"),
+    *("#1F9E89", "#35B779", "#6DCD59", "#B4DE2C", "#FDE725"),
+)
+
 
 @dataclass(frozen=True)
 class Theme:
@@ -15,16 +40,6 @@ class Theme:
     colours: dict[str, str]
     dark: bool = False
 
-
-_PALETTE = {
-    "orange": "#E69F00",
-    "sky": "#56B4E9",
-    "green": "#009E73",
-    "yellow": "#F0E442",
-    "blue": "#0072B2",
-    "vermillion": "#D55E00",
-    "purple": "#CC79A7",
-}
 
 THEMES = {
     "light": Theme(
@@ -59,14 +74,3 @@ THEMES = {
         dark=True,
     ),
 }
-
-PERCENTILE_STYLES = {"p50": ("green", 7), "p95": ("orange", 5), "p99": ("tail", 9), "max": ("faint", 0)}
-"""The colour and the points of each percentile, in all plots and in the report."""
-OTHER_COLOURS = ("green", "orange", "sky", "yellow", "ink", "faint")
-"""The colours of operations other than reads and writes, in their order."""
-_POINTS = (7, 9, 5, 13, 11, 7, 5, 9)
-OPERATION_STYLES = {
-    operation.word: style
-    for operation, style in zip(OPERATIONS, zip(("reads", "writes", *OTHER_COLOURS), _POINTS, strict=True), strict=True)
-}
-"""The colour and the points of each operation."""

@@ -1,15 +1,21 @@
-"""The run that plots show: rows on a common time grid, buckets, marks and the footer."""
+"""The run that plots show: rows on a common time grid, buckets, marks, the footer, and where nodes are missing."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from itertools import groupby
+from math import isfinite
 
 from collector.load_results.client_result import Latency
 from collector.model.histogram import Buckets
+from collector.printable import count_text
+from exporters.charts.plot_text import cleaned
 
 CLUSTER = "cluster"
-
 Row = Mapping[str, float | str | None]
 """A node's cells for one interval, keyed by column name (see `exporters.rows.view`)."""
+_OPERATIONS = ("reads_per_s", "writes_per_s")
+_NAMES_LETTERS = 26
 
 
 @dataclass(frozen=True)
@@ -79,3 +85,108 @@ class Run:
     def nodes(self) -> list[str]:
         """The names of the nodes, excluding CLUSTER."""
         return [name for name in self.rows if name != CLUSTER]
+
+
+def number(value: object) -> float | None:
+    """Return a cell's value if it is a finite number, else None."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value):
+        return float(value)
+    return None
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A time range in which the same nodes are missing; `count` also includes those whose names are unknown."""
+
+    begin_s: float
+    end_s: float
+    nodes: tuple[str, ...]
+    count: int
+
+    def text(self, of: int) -> str:
+        """Return the gap's label; `of` is the number of nodes in the cluster."""
+        if self.count == of > 1:
+            return f"all {of} nodes missing"
+        names = ", ".join(self.nodes)
+        if len(self.nodes) == self.count and (self.count == 1 or len(names) <= _NAMES_LETTERS):
+            return f"{cleaned(names, _NAMES_LETTERS)} missing"
+        return f"{self.count} of {of} nodes missing"
+
+
+@dataclass(frozen=True)
+class MissingNodes:
+    """A run's gaps in chronological order, and, for each timestamp in the run, whether any node is missing."""
+
+    gaps: tuple[Gap, ...]
+    incomplete: tuple[bool, ...]
+
+
+def missing(run: Run) -> MissingNodes:
+    """Return a run's missing nodes; consecutive times with the same missing nodes form one gap."""
+    missing_by_time = _missing(run)
+    return MissingNodes(tuple(_gaps(run, missing_by_time)), tuple(count > 0 for _, count in missing_by_time))
+
+
+def gaps_of(run: Run, node: str) -> list[Gap]:
+    return list(_gaps(run, [((node,), 1) if node in names else ((), 0) for names, _ in _missing(run)]))
+
+
+def _missing(run: Run) -> list[tuple[tuple[str, ...], int]]:
+    cluster = run.rows.get(CLUSTER) or [None] * len(run.times)
+    missing_by_time = []
+    for index, cluster_row in enumerate(cluster):
+        rows = {node: run.rows[node][index] for node in run.nodes}
+        names = tuple(node for node, row in rows.items() if row is None or _is_silent(row, cluster_row))
+        in_sum = number(cluster_row.get("nodes")) if cluster_row else None
+        uncounted = len(rows) - int(in_sum) if in_sum is not None else 0
+        missing_by_time.append((names, max(len(names), uncounted)))
+    return missing_by_time
+
+
+def _is_silent(row: Row, cluster_row: Row | None) -> bool:
+    """Return whether the cluster has operation rates and the node has none of them."""
+    in_sums = [name for name in _OPERATIONS if cluster_row is not None and number(cluster_row.get(name)) is not None]
+    return bool(in_sums) and all(number(row.get(name)) is None for name in in_sums)
+
+
+def _gaps(run: Run, missing: list[tuple[tuple[str, ...], int]]) -> Iterator[Gap]:
+    for (nodes, count), group in groupby(zip(run.times, missing, strict=True), key=lambda pair: pair[1]):
+        times = [time_s for time_s, _ in group]
+        if count:
+            yield Gap(times[0] - run.interval_s, times[-1], nodes, count)
+
+
+def span_text(run: Run) -> str:
+    """Return the run's time range, duration, number of nodes and interval."""
+    nodes = len(run.nodes)
+    of = f"{count_text(nodes, 'node')}, interval {run.interval_s:g} s"
+    if not run.times:
+        return of
+    begin_s, end_s = run.times[0] - run.interval_s, run.times[-1]
+    try:
+        zone = timezone(timedelta(seconds=run.zone_s))
+        begin, end = (datetime.fromtimestamp(time_s, zone) for time_s in (begin_s, end_s))
+    except (OverflowError, ValueError, OSError):
+        return of
+    until = f"{end:%H:%M:%S}" if begin.date() == end.date() else f"{end:%Y-%m-%d %H:%M:%S}"
+    return f"{begin:%Y-%m-%d %H:%M:%S} to {until} (UTC{begin.isoformat()[-6:]}), {duration_text(end_s - begin_s)}, {of}"
+
+
+def duration_text(seconds: float) -> str:
+    """Return a readable duration, such as 45 s, 10 min or 1 h 5 min."""
+    if seconds < 120:
+        return f"{seconds:.4g} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    parts = ((hours, "h"), (minutes, "min"), (rest if not hours else 0, "s"))
+    return " ".join(f"{count} {unit}" for count, unit in parts if count)
+
+
+def in_warm_up(run: Run, time_s: float) -> bool:
+    """Return whether the interval that ends at `time_s` overlaps a warm-up."""
+    return overlaps_warm_up(run, time_s - run.interval_s, time_s)
+
+
+def overlaps_warm_up(run: Run, begin_s: float, end_s: float) -> bool:
+    """Return whether a time range overlaps a warm-up."""
+    return any(phase.warm_up and begin_s < phase.end_s and end_s > phase.begin_s for phase in run.phases)

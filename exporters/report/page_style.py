@@ -1,7 +1,6 @@
 """The style sheet of a report: light and dark, for narrow screens and for print."""
 
-from exporters.charts.plot_colours import OTHER_COLOURS, THEMES
-from exporters.charts.plots.heatmap import VIRIDIS
+from exporters.charts.plot_colours import OTHER_COLOURS, THEMES, VIRIDIS
 from exporters.report.charts.latency_heat_map import LEVELS
 
 _SHEET = """

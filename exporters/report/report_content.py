@@ -1,6 +1,6 @@
 """The content of a report: its sections in their order."""
 
-from exporters.charts.plot_page import span_text
+from exporters.charts.plot_data import span_text
 from exporters.report.report_blocks import Report, Section
 from exporters.report.report_data import ReportData
 from exporters.report.sections.baseline_comparison import baseline_comparison

@@ -2,7 +2,8 @@
 
 from collections.abc import Collection, Iterable
 
-from exporters.charts.plot_page import SMALL_PT, Box, Page
+from exporters.charts.gnuplot_page import Box, Page
+from exporters.charts.plot_text import SMALL_PT
 from exporters.results.summary.client_values import LATENCY_KINDS
 
 _BESIDE_PX, _LINE_PX = 12, 14

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from collector.load_results.client_result import ClientInterval, ClientResult
-from exporters.charts.data_files import Values, present
+from exporters.charts.plot_columns import Values, present
 from exporters.charts.plot_data import ClientSeries
 from exporters.results.summary.client_values import (
     LATENCY_KINDS,

@@ -5,14 +5,12 @@ from dataclasses import dataclass, field
 
 from collector.node.metrics.requests import OPERATIONS
 from exporters.charts.axes import time_axis
-from exporters.charts.data_files import Columns, Values, series, thinned
+from exporters.charts.gnuplot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
+from exporters.charts.gnuplot_panel import Line, Timeline, lines_panel, stack, style_of, time_axis_commands, title_of
 from exporters.charts.overlay.client_panels import kind_note, shown_kinds
-from exporters.charts.overlay.run_styles import style_of, title_of
+from exporters.charts.plot_columns import Columns, Values, series, thinned
 from exporters.charts.plot_data import Run
-from exporters.charts.plot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
-from exporters.charts.plot_panel import Line, lines_panel, stack, time_axis_commands
-from exporters.charts.text_escaping import heading
-from exporters.charts.timeline import Timeline
+from exporters.charts.plot_text import heading
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from collector.load_results.client_result import Latency
 from collector.node.metrics.requests import OPERATIONS, Operation
 from exporters.charts import axes
-from exporters.charts.data_files import Columns, present
+from exporters.charts.gnuplot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
+from exporters.charts.gnuplot_panel import axis, legend, plot, stack, style_of, title_of
 from exporters.charts.overlay.aligned_runs import bucket_key
 from exporters.charts.overlay.client_panels import kind_note, shown_kinds
-from exporters.charts.overlay.run_styles import style_of, title_of
+from exporters.charts.plot_columns import Columns, axis_steps, curves, decades, decades_of, present, total_buckets
 from exporters.charts.plot_data import Run
-from exporters.charts.plot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
-from exporters.charts.plot_panel import axis, legend, plot, stack
-from exporters.charts.plots.percentiles import axis_steps, curves, decades, decades_of, tics, total_buckets
-from exporters.charts.text_escaping import heading, quoted
+from exporters.charts.plot_text import heading, quoted
+from exporters.charts.plots.percentiles import tics
 
 # The key of the data file with the clients' latencies.
 _CLIENT = "client"

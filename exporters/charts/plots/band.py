@@ -5,21 +5,11 @@ from statistics import median
 
 from exporters.charts import axes
 from exporters.charts.axes import time_axis
-from exporters.charts.data_files import (
-    Columns,
-    Values,
-    has_isolated,
-    node_columns,
-    present,
-    shown_operations,
-    thinned,
-)
-from exporters.charts.plot_colours import OPERATION_STYLES
-from exporters.charts.plot_data import Run
-from exporters.charts.plot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page, span_text
-from exporters.charts.plot_panel import (
+from exporters.charts.gnuplot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
+from exporters.charts.gnuplot_panel import (
     Line,
     LineStyle,
+    Timeline,
     axis,
     can_be_drawn,
     hover,
@@ -28,7 +18,17 @@ from exporters.charts.plot_panel import (
     stack,
     time_axis_commands,
 )
-from exporters.charts.timeline import Timeline
+from exporters.charts.plot_colours import OPERATION_STYLES
+from exporters.charts.plot_columns import (
+    Columns,
+    Values,
+    has_isolated,
+    node_columns,
+    present,
+    shown_operations,
+    thinned,
+)
+from exporters.charts.plot_data import Run, span_text
 
 _PANEL_PX = 190
 

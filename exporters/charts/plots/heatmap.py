@@ -1,23 +1,16 @@
 """Latency over time: one cell per bucket and interval, coloured by the number of operations."""
 
 from collections.abc import Callable
-from math import isinf
 
-from collector.model.histogram import GROWTH, Buckets, merge
 from exporters.charts import axes
 from exporters.charts.axes import time_axis
-from exporters.charts.data_files import Columns, present
-from exporters.charts.plot_data import Run
-from exporters.charts.plot_page import LEFT_PX, RIGHT_PX, SMALL_PT, TIME_AXIS_PX, Box, Drawing, Page, span_text
-from exporters.charts.plot_panel import axis, plot, rotated_label, tics_text, time_axis_commands
-from exporters.charts.timeline import Timeline
+from exporters.charts.gnuplot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
+from exporters.charts.gnuplot_panel import Timeline, axis, plot, rotated_label, tics_text, time_axis_commands
+from exporters.charts.plot_colours import VIRIDIS
+from exporters.charts.plot_columns import Columns, cells, present
+from exporters.charts.plot_data import Run, span_text
+from exporters.charts.plot_text import SMALL_PT
 
-# Viridis is perceptually uniform with any colour vision, and in greyscale.
-VIRIDIS = (
-    *("#440154", "#482878", "#3E4A89", "#31688E", "#26828E"),
-    *("#1F9E89", "#35B779", "#6DCD59", "#B4DE2C", "#FDE725"),
-)
-_MS = 1000.0
 # Approximate minimum width of a cell, in pixels: narrower cells would be indistinguishable and slow to draw.
 _CELL_PX = 1.5
 
@@ -82,31 +75,3 @@ def _colours(page: Page, box: Box, data: Columns, label: str) -> list[str]:
         f" size {page.x(width)},{(box.bottom - box.top) / page.height:.4f} noborder",
         *rotated_label(page, box, label, box.right + 84, 9003),
     ]
-
-
-def cells(run: Run, operation: str, size: int) -> Columns:
-    """Return the non-empty cells; each spans `size` intervals."""
-    buckets = run.buckets.get(operation) or [None] * len(run.times)
-    columns: dict[str, list[float | None]] = {name: [] for name in ("time", "end", "low_ms", "high_ms", "count")}
-    for start in range(0, len(run.times), size):
-        parts = [part for part in buckets[start : start + size] if part is not None]
-        times = run.times[start : start + size]
-        if parts:
-            for low, high, count in _filled(merge(parts)):
-                cell = (times[0] - run.interval_s, times[-1], low * _MS, high * _MS, count)
-                for name, value in zip(columns, cell, strict=True):
-                    columns[name].append(value)
-    return dict(columns)
-
-
-def _filled(buckets: Buckets) -> list[tuple[float, float, float]]:
-    """Return the lower bound, the upper bound and the count of each non-empty bucket.
-
-    The bounds are positive and finite, as a logarithmic axis requires.
-    """
-    lows = (buckets.low, *buckets.upper_bounds[:-1])
-    filled = []
-    for low, high, count in zip(lows, buckets.upper_bounds, buckets.counts, strict=True):
-        if count > 0 and high > 0:
-            filled.append((low or high / GROWTH, low * GROWTH if isinf(high) else high, count))
-    return filled

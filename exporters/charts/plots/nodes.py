@@ -7,16 +7,12 @@ from math import ceil
 from collector.node.metrics.requests import Operation
 from exporters.charts import axes
 from exporters.charts.axes import Scale, time_axis
-from exporters.charts.data_files import Columns, Values, node_columns, present, shown_operations, slowest, thinned
-from exporters.charts.label_lanes import LANE_PX
-from exporters.charts.missing_nodes import gaps_of
-from exporters.charts.plot_colours import OPERATION_STYLES, PERCENTILE_STYLES
-from exporters.charts.plot_data import Run
-from exporters.charts.plot_page import LEFT_PX, RIGHT_PX, TEXT_PT, TIME_AXIS_PX, Box, Drawing, Page, span_text
-from exporters.charts.plot_panel import (
+from exporters.charts.gnuplot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
+from exporters.charts.gnuplot_panel import (
     END_PX,
     Line,
     LineStyle,
+    Timeline,
     axis,
     can_be_drawn,
     hover,
@@ -25,9 +21,11 @@ from exporters.charts.plot_panel import (
     stack,
     time_axis_commands,
 )
+from exporters.charts.plot_colours import OPERATION_STYLES, PERCENTILE_STYLES
+from exporters.charts.plot_columns import Columns, Values, node_columns, present, shown_operations, slowest, thinned
+from exporters.charts.plot_data import Run, gaps_of, span_text
+from exporters.charts.plot_text import LANE_PX, TEXT_PT, heading, shortened
 from exporters.charts.plots import band
-from exporters.charts.text_escaping import heading, shortened
-from exporters.charts.timeline import Timeline
 
 MAX_NODES = 12
 _ROW_PX = 300

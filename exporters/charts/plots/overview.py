@@ -4,13 +4,11 @@ from collections.abc import Sequence
 
 from collector.node.metrics.requests import Operation
 from exporters.charts.axes import linear, time_axis
-from exporters.charts.data_files import Columns, Values, has_isolated, other_operations, present, series, thinned
-from exporters.charts.plot_colours import OPERATION_STYLES, PERCENTILE_STYLES
-from exporters.charts.plot_data import CLUSTER, Run
-from exporters.charts.plot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page, span_text
-from exporters.charts.plot_panel import (
+from exporters.charts.gnuplot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
+from exporters.charts.gnuplot_panel import (
     Line,
     LineStyle,
+    Timeline,
     axis,
     column,
     legend,
@@ -19,8 +17,10 @@ from exporters.charts.plot_panel import (
     stack,
     time_axis_commands,
 )
-from exporters.charts.text_escaping import heading
-from exporters.charts.timeline import Timeline
+from exporters.charts.plot_colours import OPERATION_STYLES, PERCENTILE_STYLES
+from exporters.charts.plot_columns import Columns, Values, has_isolated, other_operations, present, series, thinned
+from exporters.charts.plot_data import CLUSTER, Run, span_text
+from exporters.charts.plot_text import heading
 
 # With more nodes, the lines of individual nodes would be unreadable; the `nodes` plot shows their range instead.
 MAX_NODES = 12

@@ -1,21 +1,17 @@
 """The run's latency by percentile, without the warm-up; the tail is stretched, as in HdrHistogram's plots."""
 
-from collections.abc import Collection
 from math import floor, log10
 
-from collector.model.histogram import Buckets, highest, merge, quantile
+from collector.model.histogram import Buckets, highest
 from collector.node.metrics.requests import OPERATIONS
 from exporters.charts import axes
-from exporters.charts.data_files import Columns, present
+from exporters.charts.gnuplot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
+from exporters.charts.gnuplot_panel import HOVER, axis, legend, plot
 from exporters.charts.plot_colours import OPERATION_STYLES
-from exporters.charts.plot_data import Run
-from exporters.charts.plot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page, duration_text, span_text
-from exporters.charts.plot_panel import HOVER, axis, legend, plot
-from exporters.charts.text_escaping import quoted
+from exporters.charts.plot_columns import CURVE_STEPS, curves, decades, present, total_buckets
+from exporters.charts.plot_data import Run, duration_text, span_text
+from exporters.charts.plot_text import quoted
 
-_STEPS = 20
-# Maximum length of the axis, in decades: nine decades end at 99.9999999% (all but one of a billion operations).
-_MAX_DECADES = 9.0
 _TITLES = {operation.word: operation.title for operation in OPERATIONS}
 _NAMED = (0.0, 50.0, 90.0, 95.0)
 _MS = 1000.0
@@ -37,7 +33,8 @@ def draw(page: Page) -> Drawing:
     last = max((decades(buckets) for buckets in merged.values() if buckets), default=2.0)
     parts = [
         f"{page.data} using (-log10(1 - column('percentile')/100)):(column('{word}_ms')) with linespoints"
-        f" lc rgb {colour} lw 2 pt {point} ps 0.9*dot pi {_STEPS // 2} title {quoted(_title(operation.title, buckets))}"
+        f" lc rgb {colour} lw 2 pt {point} ps 0.9*dot pi {CURVE_STEPS // 2}"
+        f" title {quoted(_title(operation.title, buckets))}"
         for operation in operations
         if (buckets := merged[word := operation.word])
         for colour, point in [OPERATION_STYLES[word]]
@@ -62,27 +59,6 @@ def draw(page: Page) -> Drawing:
     return Drawing(commands, {"": data})
 
 
-def total_buckets(run: Run, word: str) -> Buckets | None:
-    """Return the merged buckets of all intervals outside the warm-up; None if they contain no operations."""
-    counted = [
-        buckets
-        for time_s, buckets in zip(run.times, run.buckets.get(word, ()), strict=False)
-        if buckets is not None and not in_warm_up(run, time_s)
-    ]
-    total = merge(counted) if counted else None
-    return total if total and total.total > 0 else None
-
-
-def in_warm_up(run: Run, time_s: float) -> bool:
-    """Return whether the interval that ends at `time_s` overlaps a warm-up."""
-    return overlaps_warm_up(run, time_s - run.interval_s, time_s)
-
-
-def overlaps_warm_up(run: Run, begin_s: float, end_s: float) -> bool:
-    """Return whether a time range overlaps a warm-up."""
-    return any(phase.warm_up and begin_s < phase.end_s and end_s > phase.begin_s for phase in run.phases)
-
-
 def _warm_up_text(run: Run) -> str:
     seconds = sum(phase.end_s - phase.begin_s for phase in run.phases if phase.warm_up)
     return f"without the warm-up of {duration_text(seconds)}" if seconds > 0 else "including any warm-up"
@@ -95,39 +71,6 @@ def _longest(merged: dict[str, Buckets | None]) -> str:
         if buckets and (longest := highest(buckets)) is not None
     ]
     return f"; longest: {', '.join(counted)}" if counted else ""
-
-
-def decades(buckets: Buckets) -> float:
-    """Return the highest percentile that the number of operations supports, as a number of nines (3 means 99.9%)."""
-    return decades_of(buckets.total)
-
-
-def decades_of(operations: float) -> float:
-    """Return `decades` of this number of operations, which is positive."""
-    return min(max(log10(operations), 1.0), _MAX_DECADES)
-
-
-def axis_steps(ends: Collection[float]) -> list[float]:
-    """Return the positions of points, as numbers of nines, for curves that end at `ends`; these are included."""
-    # Near zero, each step spans more operations, so the steps are finer there.
-    steps = [
-        *(step / 200 for step in range(10)),
-        *(step / _STEPS for step in range(1, floor(max(ends, default=0) * _STEPS) + 1)),
-    ]
-    return sorted({*steps, *ends}) if ends else []
-
-
-def curves(merged: dict[str, Buckets | None]) -> Columns:
-    """Return the percentiles of each histogram: a column KEY_ms for each key, and the column "percentile"."""
-    ends = {decades(buckets) for buckets in merged.values() if buckets}
-    counted: dict[str, list[float | None]] = {"percentile": [], **{f"{word}_ms": [] for word in merged}}
-    for at in axis_steps(ends):
-        q = 1 - 10**-at
-        counted["percentile"].append(100 * q)
-        for word, buckets in merged.items():
-            value = quantile(buckets, q) if buckets and at <= decades(buckets) else None
-            counted[f"{word}_ms"].append(None if value is None else value * _MS)
-    return dict(counted)
 
 
 def _title(word: str, buckets: Buckets) -> str:

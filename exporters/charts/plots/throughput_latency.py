@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from math import log10
 
 from exporters.charts import axes
-from exporters.charts.data_files import Columns, Values, present, series
+from exporters.charts.gnuplot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
+from exporters.charts.gnuplot_panel import HOVER, axis, legend, plot, scale_commands, side_by_side
 from exporters.charts.plot_colours import PERCENTILE_STYLES
-from exporters.charts.plot_data import CLUSTER, Run
-from exporters.charts.plot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page, span_text
-from exporters.charts.plot_panel import HOVER, axis, legend, plot, scale_commands, side_by_side
-from exporters.charts.plots.percentiles import in_warm_up
+from exporters.charts.plot_columns import Columns, Values, present, series
+from exporters.charts.plot_data import CLUSTER, Run, in_warm_up, span_text
 from exporters.rows.operation_columns import TOTAL_RATE
 
 _COUNTED, _WARM_UP, _INCOMPLETE = 0.0, 1.0, 2.0

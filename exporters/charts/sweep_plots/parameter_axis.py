@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from exporters.charts import axes
-from exporters.charts.plot_page import SMALL_PT
-from exporters.charts.plot_panel import scale_commands
-from exporters.charts.text_escaping import quoted, shortened
+from exporters.charts.gnuplot_panel import scale_commands
+from exporters.charts.plot_text import SMALL_PT, quoted, shortened
 from exporters.results.sweep.sweep_rows import number_of
 
 # With a greater ratio of the highest to the lowest value, the axis is logarithmic.

@@ -5,11 +5,11 @@ from math import log10
 
 from exporters.charts import axes
 from exporters.charts.axes import Scale
-from exporters.charts.data_files import Columns
+from exporters.charts.gnuplot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
+from exporters.charts.gnuplot_panel import axis, legend, plot, scale_commands, side_by_side
 from exporters.charts.plot_colours import PERCENTILE_STYLES
-from exporters.charts.plot_page import LEFT_PX, RIGHT_PX, SMALL_PT, TIME_AXIS_PX, Box, Drawing, Page
-from exporters.charts.plot_panel import axis, legend, plot, scale_commands, side_by_side
-from exporters.charts.text_escaping import quoted, shortened
+from exporters.charts.plot_columns import Columns
+from exporters.charts.plot_text import SMALL_PT, quoted, shortened
 from exporters.results.sweep.sweep_rows import SweepRow, SweepTable
 
 # A label's width, and the smallest vertical distance between two labels.

@@ -1,12 +1,12 @@
 """Plots throughput as a heat map over two parameters."""
 
 from exporters.charts import axes
-from exporters.charts.data_files import Columns
-from exporters.charts.plot_page import LEFT_PX, RIGHT_PX, SMALL_PT, TIME_AXIS_PX, Box, Drawing, Page
-from exporters.charts.plot_panel import plot, rotated_label, tics_text
-from exporters.charts.plots.heatmap import VIRIDIS
+from exporters.charts.gnuplot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
+from exporters.charts.gnuplot_panel import plot, rotated_label, tics_text
+from exporters.charts.plot_colours import VIRIDIS
+from exporters.charts.plot_columns import Columns
+from exporters.charts.plot_text import SMALL_PT, quoted
 from exporters.charts.sweep_plots.parameter_axis import category_axis
-from exporters.charts.text_escaping import quoted
 from exporters.results.sweep.sweep_rows import SweepTable
 
 # In narrower cells, the numbers would overlap.

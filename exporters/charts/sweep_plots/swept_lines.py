@@ -6,9 +6,8 @@ All plots against a parameter have the same lines, in the same order and styles.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from exporters.charts.overlay.run_styles import MAX_RUNS, style_of, title_of
-from exporters.charts.plot_panel import LineStyle
-from exporters.charts.text_escaping import heading, quoted
+from exporters.charts.gnuplot_panel import MAX_RUNS, LineStyle, style_of, title_of
+from exporters.charts.plot_text import heading, quoted
 from exporters.results.sweep.sweep_rows import SweepRow, SweepTable
 
 

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from exporters.charts import axes
-from exporters.charts.data_files import Columns
-from exporters.charts.plot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
-from exporters.charts.plot_panel import axis, legend, plot
+from exporters.charts.gnuplot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
+from exporters.charts.gnuplot_panel import axis, legend, plot
+from exporters.charts.plot_columns import Columns
+from exporters.charts.plot_text import quoted
 from exporters.charts.sweep_plots.parameter_axis import parameter_axis
 from exporters.charts.sweep_plots.swept_lines import SweptLine, swept_lines
-from exporters.charts.text_escaping import quoted
 from exporters.results.sweep.sweep_rows import SweepTable
 
 # The columns of a line: the throughput, and the limits of its confidence interval.

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from exporters.charts.axes import Scale
-from exporters.charts.data_files import Values
+from exporters.charts.plot_columns import Values
 
 WIDTH = 1000.0
 """The width of every panel; it is stretched to the width of the page."""

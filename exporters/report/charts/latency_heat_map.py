@@ -7,11 +7,8 @@ from math import ceil, log10
 from collector.node.metrics.requests import Operation
 from exporters.charts import axes
 from exporters.charts.axes import Scale, TimeAxis, time_axis
-from exporters.charts.data_files import Columns, present, series
-from exporters.charts.missing_nodes import missing
-from exporters.charts.plot_data import CLUSTER, Run
-from exporters.charts.plots.heatmap import cells
-from exporters.charts.plots.percentiles import in_warm_up
+from exporters.charts.plot_columns import Columns, cells, present, series
+from exporters.charts.plot_data import CLUSTER, Run, in_warm_up, missing
 from exporters.report.charts.chart import WIDTH, Chart, Panel, Points, TimeRange
 from exporters.report.charts.svg_shapes import y_of
 from exporters.report.charts.time_chart import MS, time_spans, time_tics

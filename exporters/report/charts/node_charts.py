@@ -1,8 +1,7 @@
 """A small chart for each node: throughput and p99, on the same scales for all nodes."""
 
-from exporters.charts.data_files import present
-from exporters.charts.missing_nodes import gaps_of
-from exporters.charts.plot_data import Run
+from exporters.charts.plot_columns import present
+from exporters.charts.plot_data import Run, gaps_of
 from exporters.report.charts.chart import Chart
 from exporters.report.charts.time_chart import (
     Annotations,

@@ -7,9 +7,8 @@ from collector.load_results.client_result import Latency
 from collector.model.histogram import Buckets
 from collector.node.metrics.requests import OPERATIONS
 from exporters.charts import axes
-from exporters.charts.data_files import Values, present
 from exporters.charts.plot_colours import OPERATION_STYLES
-from exporters.charts.plots.percentiles import curves, total_buckets
+from exporters.charts.plot_columns import Values, curves, present, total_buckets
 from exporters.report.charts.chart import WIDTH, Chart, Panel, Points, Tic
 from exporters.report.charts.svg_shapes import line
 from exporters.report.charts.time_chart import MS

@@ -1,11 +1,9 @@
 """Latency against throughput: one dot per interval."""
 
 from exporters.charts import axes
-from exporters.charts.data_files import Values, present, series
-from exporters.charts.missing_nodes import missing
 from exporters.charts.plot_colours import PERCENTILE_STYLES
-from exporters.charts.plot_data import CLUSTER, Run
-from exporters.charts.plots.percentiles import in_warm_up
+from exporters.charts.plot_columns import Values, present, series
+from exporters.charts.plot_data import CLUSTER, Run, in_warm_up, missing
 from exporters.report.charts.chart import WIDTH, Chart, Panel, Points, Tic
 from exporters.report.charts.svg_shapes import dots
 from exporters.report.charts.time_chart import MS

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import log10
 
 from exporters.charts.axes import Scale
-from exporters.charts.data_files import Values
+from exporters.charts.plot_columns import Values
 
 
 def y_of(scale: Scale, value: float | None, height: int) -> float | None:

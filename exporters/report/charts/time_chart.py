@@ -6,11 +6,9 @@ from math import ceil, floor
 
 from exporters.charts import axes
 from exporters.charts.axes import Scale, TimeAxis, groups, time_axis
-from exporters.charts.data_files import Values, other_operations, present, rates, series, slowest
-from exporters.charts.missing_nodes import Gap
 from exporters.charts.plot_colours import OPERATION_STYLES
-from exporters.charts.plot_data import CLUSTER, Mark, Run
-from exporters.charts.plots.percentiles import overlaps_warm_up
+from exporters.charts.plot_columns import Values, other_operations, present, rates, series, slowest
+from exporters.charts.plot_data import CLUSTER, Gap, Mark, Run, overlaps_warm_up
 from exporters.report.charts.chart import WIDTH, Chart, Event, Panel, Points, Span, Tic, TimeRange
 from exporters.report.charts.svg_shapes import line
 from exporters.texts import clock_text, value_text

@@ -1,7 +1,6 @@
 """The section with throughput and p99 over time, the client's above the cluster's, and the range of the throughput."""
 
-from exporters.charts.missing_nodes import missing
-from exporters.charts.plot_data import CLUSTER, Mark
+from exporters.charts.plot_data import CLUSTER, Mark, missing
 from exporters.report.charts.client_lines import client_lines
 from exporters.report.charts.time_chart import (
     Annotations,

@@ -9,7 +9,7 @@ from collector.load_results.client_result import ClientResult
 from collector.load_results.result_checks import TOLERANCE
 from collector.node.metrics.requests import OPERATIONS
 from collector.printable import count_text
-from exporters.charts.data_files import present, series
+from exporters.charts.plot_columns import present, series
 from exporters.charts.plot_data import CLUSTER, Run
 from exporters.report.report_blocks import Block, Paragraph, Table
 from exporters.report.report_data import ReportData

@@ -6,11 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporters.charts.axes import TimeAxis, groups
-from exporters.charts.label_lanes import LabelLanes
-from exporters.charts.missing_nodes import Gap, gaps_of, missing
-from exporters.charts.plot_data import CLUSTER, Mark, Row, Run
-from exporters.charts.plot_page import SMALL_PT
-from exporters.charts.text_escaping import width_px
+from exporters.charts.plot_data import CLUSTER, Gap, Mark, Row, Run, gaps_of, missing
+from exporters.charts.plot_text import SMALL_PT, LabelLanes, width_px
 
 AXIS = TimeAxis(0.0, 600.0, 80, 1080, 0)
 generated_marks = st.lists(

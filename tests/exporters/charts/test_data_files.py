@@ -5,21 +5,22 @@ from math import isnan
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporters.charts.data_files import Values, has_isolated, number, present, series, text, thinned
-from exporters.charts.plot_data import CLUSTER, Run
+from exporters.charts.gnuplot_page import data_file_text
+from exporters.charts.plot_columns import Values, has_isolated, present, series, thinned
+from exporters.charts.plot_data import CLUSTER, Run, number
 
 values = st.lists(st.one_of(st.none(), st.floats(-1e6, 1e6)), min_size=1, max_size=300)
 
 
 def test_a_file_has_one_header_line_and_gaps_are_nan() -> None:
     columns: dict[str, Values] = {"time": [1795258801.25, 1795258802.0], "reads_per_s": [12.5, None]}
-    assert text(columns) == "time\treads_per_s\n1795258801.25\t12.5\n1795258802\tNaN\n"
+    assert data_file_text(columns) == "time\treads_per_s\n1795258801.25\t12.5\n1795258802\tNaN\n"
 
 
 @given(values)
 def test_every_gap_and_every_value_is_in_the_file(column: list[float | None]) -> None:
     times: list[float | None] = [float(index) for index in range(len(column))]
-    lines = text({"time": times, "a": column}).splitlines()
+    lines = data_file_text({"time": times, "a": column}).splitlines()
     written = [float(line.split("\t")[1]) for line in lines[1:]]
     assert [isnan(value) for value in written] == [value is None for value in column]
     assert all(abs(a - b) <= 1e-5 * abs(b) for a, b in zip(written, column, strict=True) if b is not None)

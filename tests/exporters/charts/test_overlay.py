@@ -11,15 +11,14 @@ from hypothesis import strategies as st
 from collector.load_results.client_result import ClientInterval, ClientResult, Latency, Operation
 from collector.model.histogram import Buckets
 from exporters.charts.all_plots import OVERLAYS, write
+from exporters.charts.gnuplot_page import Page
+from exporters.charts.gnuplot_panel import MAX_RUNS, style_of
 from exporters.charts.gnuplot_process import draw
-from exporters.charts.missing_nodes import missing
 from exporters.charts.overlay.aligned_runs import PhaseRows, aligned, bucket_key
 from exporters.charts.overlay.client_panels import shown_kinds
 from exporters.charts.overlay.client_phases import PhaseClient, phase_client
-from exporters.charts.overlay.run_styles import MAX_RUNS, style_of
 from exporters.charts.plot_colours import THEMES
-from exporters.charts.plot_data import CLUSTER, Row, Run
-from exporters.charts.plot_page import Page
+from exporters.charts.plot_data import CLUSTER, Row, Run, missing
 from tests.exporters import golden
 
 BOUNDS = (0.001, 0.002, 0.004)

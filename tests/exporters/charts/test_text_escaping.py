@@ -8,7 +8,7 @@ from shutil import which
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exporters.charts.text_escaping import cleaned, heading, hypertext, quoted, shortened, width_px, wrapped
+from exporters.charts.plot_text import cleaned, heading, hypertext, quoted, shortened, width_px, wrapped
 from tests.examples import examples
 
 GNUPLOT = which("gnuplot") or "gnuplot"

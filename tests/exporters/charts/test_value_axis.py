@@ -7,8 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from exporters.charts.axes import TimeAxis, linear, logarithmic, short, time_axis
+from exporters.charts.gnuplot_panel import time_axis_commands
 from exporters.charts.plot_data import CLUSTER, Run
-from exporters.charts.plot_panel import time_axis_commands
 
 heights = st.floats(40, 1000)
 

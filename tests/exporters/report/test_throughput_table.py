@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from collector.load_results.client_result import ClientInterval, ClientResult, Operation
 from collector.runs.run import Run as RecordedRun
-from exporters.charts.missing_nodes import missing
-from exporters.charts.plot_data import CLUSTER, Row, Run
+from exporters.charts.plot_data import CLUSTER, Row, Run, missing
 from exporters.report.report_blocks import Block, Paragraph, Table
 from exporters.report.report_content import report_of
 from exporters.report.report_data import ReportData

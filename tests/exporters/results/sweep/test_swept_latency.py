@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from exporters.charts.all_plots import write
+from exporters.charts.gnuplot_panel import MAX_RUNS
 from exporters.charts.gnuplot_process import draw
-from exporters.charts.overlay.run_styles import MAX_RUNS
 from exporters.charts.plot_data import Run
 from exporters.charts.sweep_plots.sweep_plots import sweep_plots
 from exporters.results.sweep.run_values import CLIENT

@@ -1,29 +1,21 @@
-"""Data files: tab-separated with one header line; missing values are NaN, at which gnuplot breaks a line."""
+"""The columns that plots and charts show: series of a run, percentiles, and the cells of heat maps."""
 
-from collections.abc import Collection, Mapping, Sequence
-from math import isfinite
+from collections.abc import Collection, Sequence
+from math import floor, isinf, log10
 from statistics import fmean
 
+from collector.model.histogram import GROWTH, Buckets, merge, quantile
 from collector.node.metrics.requests import OPERATIONS, Operation
-from exporters.charts.plot_data import CLUSTER, Run
+from exporters.charts.plot_data import CLUSTER, Run, in_warm_up, number
 
 Values = Sequence[float | None]
 Columns = dict[str, Values]
 """The columns of a data file, keyed by heading; all have the same length."""
-
-# gnuplot draws lines across empty fields, but breaks them at NaN.
-MISSING = "NaN"
-_LARGE = 1e6
-_DIGITS, _EXACT_DIGITS = 6, 13
-# With six digits, all percentiles above 99.99995% would become 100%.
-_EXACT_COLUMNS = ("percentile",)
-
-
-def number(value: object) -> float | None:
-    """Return a cell's value if it is a finite number, else None."""
-    if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value):
-        return float(value)
-    return None
+_MS = 1000.0
+# The points of a curve by percentile from one number of nines to the next.
+CURVE_STEPS = 20
+# Maximum length of the axis, in decades: nine decades end at 99.9999999% (all but one of a billion operations).
+_MAX_DECADES = 9.0
 
 
 def series(run: Run, node: str, column: str) -> list[float | None]:
@@ -79,19 +71,6 @@ def has_isolated(values: Values) -> bool:
     )
 
 
-def text(columns: Mapping[str, Values]) -> str:
-    digits = [_EXACT_DIGITS if name in _EXACT_COLUMNS else _DIGITS for name in columns]
-    lines = ([_cell(*pair) for pair in zip(row, digits, strict=True)] for row in zip(*columns.values(), strict=True))
-    return "".join("\t".join(cells) + "\n" for cells in (list(columns), *lines))
-
-
-def _cell(value: float | None, digits: int) -> str:
-    if value is None:
-        return MISSING
-    # Times since the epoch have ten digits before the decimal point, so large numbers are written with more digits.
-    return f"{value:.{_EXACT_DIGITS if abs(value) >= _LARGE else digits}g}"
-
-
 def slowest(run: Run, node: str) -> Values:
     """Return the latency of a node's, or the cluster's, slowest operation in each interval, in ms.
 
@@ -137,3 +116,75 @@ def _pair(part: Values, mean: bool) -> list[float | None]:
         return [first, second]
     # Only one value fits beside the gap: keep the second, which is the later extreme or the mean.
     return [second, None] if part[-1] is None else [None, second]
+
+
+def total_buckets(run: Run, word: str) -> Buckets | None:
+    """Return the merged buckets of all intervals outside the warm-up; None if they contain no operations."""
+    counted = [
+        buckets
+        for time_s, buckets in zip(run.times, run.buckets.get(word, ()), strict=False)
+        if buckets is not None and not in_warm_up(run, time_s)
+    ]
+    total = merge(counted) if counted else None
+    return total if total and total.total > 0 else None
+
+
+def decades(buckets: Buckets) -> float:
+    """Return the highest percentile that the number of operations supports, as a number of nines (3 means 99.9%)."""
+    return decades_of(buckets.total)
+
+
+def decades_of(operations: float) -> float:
+    """Return `decades` of this number of operations, which is positive."""
+    return min(max(log10(operations), 1.0), _MAX_DECADES)
+
+
+def axis_steps(ends: Collection[float]) -> list[float]:
+    """Return the positions of points, as numbers of nines, for curves that end at `ends`; these are included."""
+    # Near zero, each step spans more operations, so the steps are finer there.
+    steps = [
+        *(step / 200 for step in range(10)),
+        *(step / CURVE_STEPS for step in range(1, floor(max(ends, default=0) * CURVE_STEPS) + 1)),
+    ]
+    return sorted({*steps, *ends}) if ends else []
+
+
+def curves(merged: dict[str, Buckets | None]) -> Columns:
+    """Return the percentiles of each histogram: a column KEY_ms for each key, and the column "percentile"."""
+    ends = {decades(buckets) for buckets in merged.values() if buckets}
+    counted: dict[str, list[float | None]] = {"percentile": [], **{f"{word}_ms": [] for word in merged}}
+    for at in axis_steps(ends):
+        q = 1 - 10**-at
+        counted["percentile"].append(100 * q)
+        for word, buckets in merged.items():
+            value = quantile(buckets, q) if buckets and at <= decades(buckets) else None
+            counted[f"{word}_ms"].append(None if value is None else value * _MS)
+    return dict(counted)
+
+
+def cells(run: Run, operation: str, size: int) -> Columns:
+    """Return the non-empty cells; each spans `size` intervals."""
+    buckets = run.buckets.get(operation) or [None] * len(run.times)
+    columns: dict[str, list[float | None]] = {name: [] for name in ("time", "end", "low_ms", "high_ms", "count")}
+    for start in range(0, len(run.times), size):
+        parts = [part for part in buckets[start : start + size] if part is not None]
+        times = run.times[start : start + size]
+        if parts:
+            for low, high, count in _filled(merge(parts)):
+                cell = (times[0] - run.interval_s, times[-1], low * _MS, high * _MS, count)
+                for name, value in zip(columns, cell, strict=True):
+                    columns[name].append(value)
+    return dict(columns)
+
+
+def _filled(buckets: Buckets) -> list[tuple[float, float, float]]:
+    """Return the lower bound, the upper bound and the count of each non-empty bucket.
+
+    The bounds are positive and finite, as a logarithmic axis requires.
+    """
+    lows = (buckets.low, *buckets.upper_bounds[:-1])
+    filled = []
+    for low, high, count in zip(lows, buckets.upper_bounds, buckets.counts, strict=True):
+        if count > 0 and high > 0:
+            filled.append((low or high / GROWTH, low * GROWTH if isinf(high) else high, count))
+    return filled

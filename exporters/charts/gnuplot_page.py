@@ -1,17 +1,13 @@
-"""A plot's page: its size, its title and its footer."""
+"""A plot as gnuplot reads it: its page with title and footer, the script around its commands, and its data files."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, timezone
 
-from collector.printable import count_text
-from exporters.charts.data_files import Columns
-from exporters.charts.missing_nodes import MissingNodes
 from exporters.charts.plot_colours import Theme
-from exporters.charts.plot_data import Run
-from exporters.charts.text_escaping import quoted, shortened, wrapped
+from exporters.charts.plot_columns import Columns, Values
+from exporters.charts.plot_data import MissingNodes, Run
+from exporters.charts.plot_text import SMALL_PT, SUBTITLE_PT, TEXT_PT, TITLE_PT, cleaned, quoted, shortened, wrapped
 
-TITLE_PT, SUBTITLE_PT, TEXT_PT, SMALL_PT = 14, 9, 9, 8
 TITLE_PX, SUBTITLE_PX, FOOTER_LINE_PX = 32, 20, 14
 MARGIN_PX = 12
 LEFT_PX = 78
@@ -20,6 +16,13 @@ TIME_AXIS_PX = 42
 _FOOTER_LINES = 4
 # gnuplot's SVG shows a button to the left of the footer.
 _FOOTER_LEFT_PX = 34
+_FOR_SVG = "fontscale 1.333 mouse standalone"
+# gnuplot draws lines across empty fields, but breaks them at NaN.
+_MISSING = "NaN"
+_LARGE = 1e6
+_DIGITS, _EXACT_DIGITS = 6, 13
+# With six digits, all percentiles above 99.99995% would become 100%.
+_EXACT_COLUMNS = ("percentile",)
 
 
 @dataclass(frozen=True)
@@ -119,27 +122,70 @@ class Page:
         return lines
 
 
-def span_text(run: Run) -> str:
-    """Return the run's time range, duration, number of nodes and interval."""
-    nodes = len(run.nodes)
-    of = f"{count_text(nodes, 'node')}, interval {run.interval_s:g} s"
-    if not run.times:
-        return of
-    begin_s, end_s = run.times[0] - run.interval_s, run.times[-1]
-    try:
-        zone = timezone(timedelta(seconds=run.zone_s))
-        begin, end = (datetime.fromtimestamp(time_s, zone) for time_s in (begin_s, end_s))
-    except (OverflowError, ValueError, OSError):
-        return of
-    until = f"{end:%H:%M:%S}" if begin.date() == end.date() else f"{end:%Y-%m-%d %H:%M:%S}"
-    return f"{begin:%Y-%m-%d %H:%M:%S} to {until} (UTC{begin.isoformat()[-6:]}), {duration_text(end_s - begin_s)}, {of}"
+def script(page: Page, about: str, drawing: Drawing) -> str:
+    """Return the complete script, which draws the plot as PNG and SVG from the data files beside it."""
+    name = page.name
+    files = " and ".join(data_file(name, middle) for middle in drawing.files) or "no data"
+    lines = [
+        f"# {name}: {cleaned(about)}.",
+        f"# To draw {name}.png and {name}.svg from {files}: gnuplot {name}.gp",
+        f"# To draw only one of them: gnuplot -e \"kind='png'\" {name}.gp",
+        "",
+        f"if (!exists('kind')) kind = 'png'; load '{name}.gp'; kind = 'svg'; load '{name}.gp'; exit",
+        "reset",
+        "set encoding utf8",
+        "",
+        "# Colours.",
+        *(f"{name} = '{colour}'" for name, colour in page.theme.colours.items()),
+        "",
+        *_terminals(page),
+        "",
+        "# Data: the first line is the header; NaN is a missing value and interrupts the curve.",
+        "set datafile separator '\\t'".replace("'", '"'),
+        "set datafile columnheaders",
+        "",
+        "set border 3 lc rgb faint",
+        "set tics nomirror out scale 0.5 textcolor rgb ink",
+        "set grid lc rgb grid lt 1 lw 0.7",
+        "unset key",
+        "set multiplot",
+        "",
+        *drawing.commands,
+        "unset multiplot",
+        "unset output",
+    ]
+    return "\n".join(lines) + "\n"
 
 
-def duration_text(seconds: float) -> str:
-    """Return a readable duration, such as 45 s, 10 min or 1 h 5 min."""
-    if seconds < 120:
-        return f"{seconds:.4g} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    parts = ((hours, "h"), (minutes, "min"), (rest if not hours else 0, "s"))
-    return " ".join(f"{count} {unit}" for count, unit in parts if count)
+def _terminals(page: Page) -> list[str]:
+    size = f"size {page.width},{page.height} noenhanced background rgb background"
+    return [
+        "# Formats. Font sizes in SVG are in pixels, so they are scaled by 4/3.",
+        f"if (kind eq 'png') set terminal pngcairo {size} font 'DejaVu Sans,{TEXT_PT}'",
+        f"if (kind eq 'svg') set terminal svg {size} font 'DejaVu Sans,{TEXT_PT}' {_FOR_SVG} name '{page.name}'",
+        f"title_font = (kind eq 'png') ? 'DejaVu Sans:Bold,{TITLE_PT}' : 'DejaVu Sans,{TITLE_PT}'",
+        "dot = (kind eq 'png') ? 1.0 : 1.1",
+        "# Tooltips (SVG only).",
+        "hover = (kind eq 'svg')",
+        "clock(n) = strftime('%H:%M:%S', x(1))",
+        f"set output '{page.name}.'.kind",
+    ]
+
+
+def data_file(name: str, middle: str) -> str:
+    """Return the name of a plot's data file; `middle` is a key of `Drawing.files`."""
+    return f"{name}.{middle}.tsv" if middle else f"{name}.tsv"
+
+
+def data_file_text(columns: Mapping[str, Values]) -> str:
+    """Return a data file: tab-separated with one header line; missing values are NaN, at which a line breaks."""
+    digits = [_EXACT_DIGITS if name in _EXACT_COLUMNS else _DIGITS for name in columns]
+    lines = ([_cell(*pair) for pair in zip(row, digits, strict=True)] for row in zip(*columns.values(), strict=True))
+    return "".join("\t".join(cells) + "\n" for cells in (list(columns), *lines))
+
+
+def _cell(value: float | None, digits: int) -> str:
+    if value is None:
+        return _MISSING
+    # Times since the epoch have ten digits before the decimal point, so large numbers are written with more digits.
+    return f"{value:.{_EXACT_DIGITS if abs(value) >= _LARGE else digits}g}"

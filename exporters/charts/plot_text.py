@@ -1,6 +1,7 @@
-"""Makes external text safe for gnuplot scripts and for the JavaScript inside an SVG, and shortens or wraps it."""
+"""Text in plots: safe for gnuplot scripts and the JavaScript inside an SVG, shortened, wrapped and placed in rows."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from unicodedata import east_asian_width
 
 from collector.printable import printable
@@ -14,6 +15,11 @@ _LOOKALIKES = str.maketrans({"'": "\u2019", '"': "\u201d", "\\": "\u29f5", "`": 
 _LETTER_PX = 0.6
 _PX_PER_POINT = 4 / 3
 _MAX_LETTERS = 500
+TITLE_PT, SUBTITLE_PT, TEXT_PT, SMALL_PT = 14, 9, 9, 8
+LANE_PX = 15
+_MAX_LANES = 4
+_LABEL_PX = 230.0
+_BETWEEN_PX = 8.0
 
 
 def cleaned(text: str, limit: int = _MAX_LETTERS) -> str:
@@ -65,3 +71,42 @@ def wrapped(text: str, points: float, room_px: float, limit: int) -> list[str]:
     if len(lines) > limit:
         lines = [*lines[: limit - 1], shortened(f"{lines[limit - 1]} {lines[limit]} …", points, room_px)]
     return lines
+
+
+@dataclass(frozen=True)
+class PlacedLabel:
+    """A label, its colour, its row (counted from the lowest), and the horizontal position of its middle in pixels."""
+
+    text: str
+    colour: str
+    lane: int
+    middle: float
+
+
+@dataclass
+class LabelLanes:
+    """Rows of labels between two edges, filled from the lowest row; labels that do not fit are left out."""
+
+    left: float
+    right: float
+    labels: list[PlacedLabel] = field(default_factory=list)
+    _taken: list[list[tuple[float, float]]] = field(default_factory=list)
+
+    @property
+    def height(self) -> float:
+        """The total height of the rows, in pixels."""
+        return LANE_PX * len(self._taken)
+
+    def add(self, text: str, colour: str, middle: float) -> None:
+        """Add a label as close to `middle` as the edges allow, in the lowest row that has room for it."""
+        text = shortened(text, SMALL_PT, _LABEL_PX)
+        half = width_px(text, SMALL_PT) / 2
+        middle = max(min(middle, self.right - half), self.left + half)
+        low, high = middle - half - _BETWEEN_PX / 2, middle + half + _BETWEEN_PX / 2
+        for lane in range(_MAX_LANES):
+            if lane == len(self._taken):
+                self._taken.append([])
+            if all(high <= begin or low >= end for begin, end in self._taken[lane]):
+                self._taken[lane].append((low, high))
+                self.labels.append(PlacedLabel(text, colour, lane, middle))
+                return
