@@ -17,8 +17,7 @@ from collector.printable import one_line
 from collector.runs.run import TOTAL, RunPhase
 from exporters.charts import merged_run
 from exporters.charts.gnuplot_panel import MAX_RUNS
-from exporters.charts.overlay.aligned_runs import PhaseRows, aligned
-from exporters.charts.overlay.merged_phases import merged_phases
+from exporters.charts.overlay.aligned_runs import PhaseRows, aligned, merged_phases
 from exporters.charts.plot_data import Run
 
 

@@ -1,16 +1,21 @@
 """Plots what servers and clients of several runs measured on one time axis, one line per run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from collector.node.metrics.requests import OPERATIONS
 from exporters.charts.axes import time_axis
 from exporters.charts.gnuplot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
 from exporters.charts.gnuplot_panel import Line, Timeline, lines_panel, stack, style_of, time_axis_commands, title_of
-from exporters.charts.overlay.client_panels import kind_note, shown_kinds
 from exporters.charts.plot_columns import Columns, Values, series, thinned
 from exporters.charts.plot_data import Run
-from exporters.charts.plot_text import heading
+from exporters.charts.plot_text import SMALL_PT, heading
+from exporters.results.summary.client_values import LATENCY_KINDS
+
+# The distance of a note from its panel, and the height of its lines.
+_BESIDE_PX, _LINE_PX = 12, 14
+_NOTES = {"response": ("response time",), "service": ("service time:", "coordinated omission", "possible")}
+_CLIENT_PANEL_PX = 210
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,6 @@ _SERVER_PANELS = (
     _Panel("cpu_busy_pct", "CPU busy, %"),
     _Panel("gc_pct", "GC, % of time"),
 )
-_CLIENT_PANEL_PX = 210
 
 
 def _server_panels(run: Run) -> list[_Panel]:
@@ -152,3 +156,27 @@ def _client_data(run: Run, limit: int) -> dict[str, Columns]:
                 columns[f"{index + 1} {heading(name)} {panel.column}"] = panel.values.get(name, unknown)
             files[_client_file(index)] = thinned(columns, limit)
     return files
+
+
+def shown_kinds(runs: Iterable[Collection[str]]) -> list[str]:
+    """Return the kinds of latency that have a panel; each run has the kinds that are known.
+
+    Service times are shown only if a run has no response times; the panel then has the service times of all runs.
+    """
+    known = [kinds for kinds in runs if kinds]
+    response, service = LATENCY_KINDS
+    needs = {
+        response: any(response in kinds for kinds in known),
+        service: any(response not in kinds for kinds in known),
+    }
+    return [kind for kind in LATENCY_KINDS if needs[kind]]
+
+
+def kind_note(page: Page, box: Box, kind: str) -> list[str]:
+    """Return the commands that write to the right of a panel which kind of latency it shows."""
+    return [
+        page.label(
+            text, box.right + _BESIDE_PX, box.top + _LINE_PX * (index + 0.5), f"left font ',{SMALL_PT}' tc rgb ink"
+        )
+        for index, text in enumerate(_NOTES[kind])
+    ]

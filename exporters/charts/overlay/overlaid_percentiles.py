@@ -9,7 +9,7 @@ from exporters.charts import axes
 from exporters.charts.gnuplot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
 from exporters.charts.gnuplot_panel import axis, legend, plot, stack, style_of, title_of
 from exporters.charts.overlay.aligned_runs import bucket_key
-from exporters.charts.overlay.client_panels import kind_note, shown_kinds
+from exporters.charts.overlay.overlaid_lines import kind_note, shown_kinds
 from exporters.charts.plot_columns import Columns, axis_steps, curves, decades, decades_of, present, total_buckets
 from exporters.charts.plot_data import Run
 from exporters.charts.plot_text import heading, quoted

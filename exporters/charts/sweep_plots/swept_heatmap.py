@@ -6,7 +6,7 @@ from exporters.charts.gnuplot_panel import plot, rotated_label, tics_text
 from exporters.charts.plot_colours import VIRIDIS
 from exporters.charts.plot_columns import Columns
 from exporters.charts.plot_text import SMALL_PT, quoted
-from exporters.charts.sweep_plots.parameter_axis import category_axis
+from exporters.charts.sweep_plots.swept_lines import category_axis
 from exporters.results.sweep.sweep_rows import SweepTable
 
 # In narrower cells, the numbers would overlap.

@@ -5,8 +5,7 @@ from exporters.charts.gnuplot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, 
 from exporters.charts.gnuplot_panel import axis, legend, plot, side_by_side
 from exporters.charts.plot_columns import Columns, present
 from exporters.charts.plot_text import quoted
-from exporters.charts.sweep_plots.parameter_axis import parameter_axis
-from exporters.charts.sweep_plots.swept_lines import SweptLine, swept_lines
+from exporters.charts.sweep_plots.swept_lines import SweptLine, parameter_axis, swept_lines
 from exporters.results.sweep.sweep_output import source_text
 from exporters.results.sweep.sweep_rows import SweepTable
 

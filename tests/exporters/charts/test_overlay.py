@@ -14,9 +14,8 @@ from exporters.charts.all_plots import OVERLAYS, write
 from exporters.charts.gnuplot_page import Page
 from exporters.charts.gnuplot_panel import MAX_RUNS, style_of
 from exporters.charts.gnuplot_process import draw
-from exporters.charts.overlay.aligned_runs import PhaseRows, aligned, bucket_key
-from exporters.charts.overlay.client_panels import shown_kinds
-from exporters.charts.overlay.client_phases import PhaseClient, phase_client
+from exporters.charts.overlay.aligned_runs import PhaseClient, PhaseRows, aligned, bucket_key, phase_client
+from exporters.charts.overlay.overlaid_lines import shown_kinds
 from exporters.charts.plot_colours import THEMES
 from exporters.charts.plot_data import CLUSTER, Row, Run, missing
 from tests.exporters import golden

@@ -10,11 +10,10 @@ import pytest
 from exporters.charts.all_plots import write
 from exporters.charts.gnuplot_process import draw
 from exporters.charts.plot_data import Run
-from exporters.charts.sweep_plots.parameter_axis import category_axis, numbers_of, parameter_axis
 from exporters.charts.sweep_plots.pareto_plot import pareto_front
 from exporters.charts.sweep_plots.sweep_plots import sweep_plots
 from exporters.charts.sweep_plots.swept_heatmap import highest_by_cell
-from exporters.charts.sweep_plots.swept_lines import rows_by_line
+from exporters.charts.sweep_plots.swept_lines import category_axis, numbers_of, parameter_axis, rows_by_line
 from exporters.results.sweep.sweep_output import COLUMNS, cells, csv_text, json_text, markdown_text, plain_lines
 from exporters.results.sweep.sweep_rows import SweepRow, SweepTable, sweep_table
 from tests.exporters import golden
