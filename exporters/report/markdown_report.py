@@ -2,8 +2,7 @@
 
 import re
 
-from exporters.report.charts.chart import Chart
-from exporters.report.report_blocks import Block, Command, Report, Table
+from exporters.report.report_blocks import Block, Chart, Command, Report, Table
 from exporters.texts import command_text, escaped_text
 
 _BACKTICKS = re.compile(r"`+")

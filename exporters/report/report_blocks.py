@@ -1,9 +1,98 @@
-"""The parts of a report, independent of its format."""
+"""The parts of a report, independent of its format: paragraphs, commands, tables, charts and sections."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from exporters.report.charts.chart import Chart
+from exporters.charts.axes import Scale
+from exporters.charts.plot_columns import Values
+
+WIDTH = 1000.0
+"""The width of every panel; it is stretched to the width of the page."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One panel.
+
+    legend   the styles (see `html_report.py`) of the lines or points, by name.
+    content  SVG in a coordinate system that is WIDTH wide and as high as the panel, with the origin at the top left.
+    """
+
+    title: str
+    scale: Scale
+    height: int
+    legend: Mapping[str, str]
+    content: str
+
+
+@dataclass(frozen=True)
+class Tic:
+    """A label on the horizontal axis; on a narrow screen, it is hidden if `is_minor` is true."""
+
+    x: float
+    label: str
+    is_minor: bool
+
+
+@dataclass(frozen=True)
+class Span:
+    """A part of the horizontal axis: a phase with a name, or a gap, which has the style "alarm"."""
+
+    begin: float
+    end: float
+    name: str
+    style: str
+
+
+@dataclass(frozen=True)
+class Event:
+    """Events at one position, as lines of text."""
+
+    x: float
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Points:
+    """The values that the script shows: positions from 0 to WIDTH, their labels, and the values of each name.
+
+    labels  empty if the positions are times.
+    units   the unit of each name.
+    """
+
+    x: Sequence[float]
+    values: Mapping[str, Values]
+    units: Mapping[str, str]
+    labels: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class TimeRange:
+    """The time range of a horizontal axis, in seconds since the epoch, and the offset of local time from UTC."""
+
+    begin_s: float
+    end_s: float
+    zone_s: int
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart.
+
+    name   an identifier that is unique on the page.
+    texts  the text alternative, one statement each.
+    """
+
+    name: str
+    title: str
+    x_title: str
+    panels: Sequence[Panel]
+    tics: Sequence[Tic]
+    points: Sequence[Points]
+    texts: Sequence[str]
+    spans: Sequence[Span] = ()
+    events: Sequence[Event] = ()
+    times: TimeRange | None = None
 
 
 @dataclass(frozen=True)

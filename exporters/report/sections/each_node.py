@@ -1,9 +1,9 @@
 """The section with a chart for each node."""
 
 from collector.printable import count_text
-from exporters.report.charts.node_charts import node_charts
 from exporters.report.report_blocks import Block, Paragraph, Section
 from exporters.report.report_data import ReportData
+from exporters.report.time_charts import node_charts
 
 
 def each_node(data: ReportData) -> Section:

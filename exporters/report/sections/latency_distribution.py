@@ -3,9 +3,7 @@
 from math import inf
 
 from collector.node.metrics.requests import OPERATIONS
-from exporters.report.charts.latency_heat_map import latency_heat_map
-from exporters.report.charts.percentile_chart import percentile_chart
-from exporters.report.charts.scatter_chart import scatter_chart
+from exporters.report.latency_charts import latency_heat_map, percentile_chart, scatter_chart
 from exporters.report.report_blocks import Section
 from exporters.report.report_data import ReportData
 from exporters.results.summary.client_values import combined_latency, total_within

@@ -1,24 +1,45 @@
-"""The section with throughput and p99 over time, the client's above the cluster's, and the range of the throughput."""
+"""The section with throughput and p99 over time, the client's above the cluster's, and a table of the throughput.
 
-from exporters.charts.plot_data import CLUSTER, Mark, missing
-from exporters.report.charts.client_lines import client_lines
-from exporters.report.charts.time_chart import (
+The table has the average, lowest and highest throughput of the intervals in the measured phases.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from statistics import fmean
+
+from collector.load_results.client_result import ClientResult
+from collector.load_results.result_checks import TOLERANCE
+from collector.node.metrics.requests import OPERATIONS
+from collector.printable import count_text
+from exporters.charts.plot_columns import present, series
+from exporters.charts.plot_data import CLUSTER, Mark, Run, missing
+from exporters.report.report_blocks import Block, Paragraph, Section, Table
+from exporters.report.report_data import ReportData
+from exporters.report.sections.events import events_of
+from exporters.report.time_charts import (
     Annotations,
     TimePanel,
+    client_lines,
     node_lines,
     other_lines,
     resource_panels,
     slowest_line,
     time_chart,
 )
-from exporters.report.report_blocks import Section
-from exporters.report.report_data import ReportData
-from exporters.report.sections.events import events_of
-from exporters.report.sections.throughput_table import throughput_table
+from exporters.results.summary.client_values import TOLERANCE_S, client_points
+from exporters.results.summary.phase_summary import PhaseSummary, occurring
+from exporters.results.summary.summary_text import number_text
+from exporters.rows.operation_columns import TOTAL_RATE
 from exporters.texts import clock_text, shown
 
 # The maximum number of gaps in the text alternative.
 _MAX_GAPS = 10
+_SERVER_ROWS = {f"{operation.plural}_per_s": f"server {operation.title}/s" for operation in OPERATIONS}
+_HEADER = ("", "time", "average", "lowest", "at", "highest", "at")
+# Rates that cover more intervals than this include a time in which a node did not answer. The times between readings
+# vary by less.
+_MAX_INTERVALS = 1.5
 
 
 def over_time(data: ReportData) -> Section:
@@ -45,3 +66,115 @@ def over_time(data: ReportData) -> Section:
         "over-time", "Throughput and p99 over time", run, panels, Annotations(gaps, marks), texts[:_MAX_GAPS]
     )
     return Section("Over time", [*([chart] if chart else []), *throughput_table(data, missing_nodes.incomplete)])
+
+
+@dataclass(frozen=True)
+class _Interval:
+    """The operations per second in an interval; `length_s` is the time that they cover."""
+
+    end_s: float
+    length_s: float
+    per_s: float
+
+
+def throughput_table(data: ReportData, incomplete: Sequence[bool]) -> list[Block]:
+    """Return the table, and how many intervals it omits because nodes are missing; [] if no throughput is known.
+
+    `incomplete` states for each of the run's times whether a node is missing.
+    """
+    total, run = data.total, data.merged
+    if total is None:
+        return []
+    inside = _inside(run, total)
+    lengths_s = series(run, CLUSTER, "interval_s")
+    complete = [index for index in inside if not incomplete[index] and not _is_too_long(lengths_s[index], run)]
+    mean_lengths_s = _mean_lengths_s(run)
+    server = []
+    has_others = any(not operation.is_usual for operation in occurring([total.values]))
+    rows_shown = {**_SERVER_ROWS, **({TOTAL_RATE: "server operations/s"} if has_others else {})}
+    for column, name in rows_shown.items():
+        rates = series(run, CLUSTER, column)
+        if any(rates[index] for index in inside):
+            intervals = [*_intervals((run.times[index], mean_lengths_s[index], rates[index]) for index in complete)]
+            server.append(_row(name, intervals, data.zone_s))
+    client = _client_intervals(data, total)
+    if not server and not client:
+        return []
+    rows = [_row(_client_name(client, run.interval_s), client, data.zone_s)] if data.results else []
+    blocks: list[Block] = [Table(f"Throughput per interval of {run.interval_s:g} s", _HEADER, [*rows, *server])]
+    omitted = len(inside) - len(complete)
+    if server and omitted:
+        text = f"Server: {omitted} of {count_text(len(inside), 'interval')} not included"
+        blocks.append(Paragraph(f"{text}, because not all nodes have values for them."))
+    return blocks
+
+
+def _inside(run: Run, total: PhaseSummary) -> list[int]:
+    """Return the indices of the intervals that lie completely inside the measured phases."""
+    begin_s, end_s = total.begin_s - TOLERANCE_S, total.end_s + TOLERANCE_S
+    return [index for index, time_s in enumerate(run.times) if begin_s <= time_s - run.interval_s and time_s <= end_s]
+
+
+def _is_too_long(length_s: float | None, run: Run) -> bool:
+    return length_s is not None and length_s > _MAX_INTERVALS * run.interval_s
+
+
+def _mean_lengths_s(run: Run) -> list[float | None]:
+    """Return the mean time that the nodes' rates cover in each interval.
+
+    The length of the cluster's row is that of the longest, so the sum of these would exceed the time that has passed.
+    """
+    lengths_s = zip(*(series(run, node, "interval_s") for node in run.nodes), strict=True)
+    return [fmean(known) if (known := present(values)) else None for values in lengths_s]
+
+
+def _intervals(values: Iterable[tuple[float, float | None, float | None]]) -> Iterator[_Interval]:
+    """Yield the intervals whose lengths and rates are known, given the ends, lengths and rates of all of them."""
+    for end_s, length_s, per_s in values:
+        if length_s and per_s is not None:
+            yield _Interval(end_s, length_s, per_s)
+
+
+def _client_intervals(data: ReportData, total: PhaseSummary) -> list[_Interval]:
+    """Return the clients' intervals, without those that a gap or the end of the phases makes too short."""
+    step_s = data.merged.interval_s
+    intervals = [
+        _Interval(point.end_s, point.end_s - point.begin_s, point.ops_per_s)
+        for point in client_points(map(_without_latencies, data.results), total.begin_s, total.end_s, step_s)
+        if point.ops_per_s is not None
+    ]
+    return [interval for interval in intervals if interval.length_s >= step_s * (1 - TOLERANCE)]
+
+
+def _without_latencies(result: ClientResult) -> ClientResult:
+    """Return the result without its latencies, which take most of the time to combine."""
+    operations = (
+        replace(
+            operation,
+            intervals=tuple(replace(interval, response=None, service=None) for interval in operation.intervals),
+        )
+        for operation in result.operations
+    )
+    return replace(result, operations=tuple(operations))
+
+
+def _client_name(intervals: Sequence[_Interval], step_s: float) -> str:
+    """Return the name of the clients' row, with the lengths of their intervals if these differ from `step_s`."""
+    name = "client operations/s"
+    lengths_s = [interval.length_s for interval in intervals]
+    if all(abs(length_s - step_s) <= step_s * TOLERANCE for length_s in lengths_s):
+        return name
+    shortest, longest = (f"{round(length_s, 1):g}" for length_s in (min(lengths_s), max(lengths_s)))
+    return f"{name} (intervals of {shortest if shortest == longest else f'{shortest} to {longest}'} s)"
+
+
+def _row(name: str, intervals: Sequence[_Interval], zone_s: int) -> list[str]:
+    """Return a row; the average is that of all operations over the time that the intervals cover."""
+    if not intervals:
+        return [name, *("-" for _ in _HEADER[1:])]
+    covered_s = sum(interval.length_s for interval in intervals)
+    average = sum(interval.per_s * interval.length_s for interval in intervals) / covered_s
+    lowest = min(intervals, key=attrgetter("per_s"))
+    highest = max(intervals, key=attrgetter("per_s"))
+    cells = [cell for end in (lowest, highest) for cell in (number_text(end.per_s, 0), clock_text(end.end_s, zone_s))]
+    return [name, f"{covered_s:.0f} s", number_text(average, 0), *cells]

@@ -15,16 +15,15 @@ from exporters.charts.plots import band, nodes
 from exporters.charts.plots.overview import _LATENCY as OVERVIEW
 from exporters.charts.plots.throughput_latency import _QUANTILES as PLOT_QUANTILES
 from exporters.charts.sweep_plots.pareto_plot import _PERCENTILES as PARETO_PERCENTILES
-from exporters.report.charts.chart import Chart
-from exporters.report.charts.node_charts import node_charts
-from exporters.report.charts.scatter_chart import scatter_chart
 from exporters.report.html_report import html_report
+from exporters.report.latency_charts import scatter_chart
 from exporters.report.markdown_report import markdown_report
-from exporters.report.report_blocks import Command
+from exporters.report.report_blocks import Chart, Command
 from exporters.report.report_content import report_of
 from exporters.report.report_data import ReportData
 from exporters.report.sections.reproduction import reproduction
 from exporters.report.svg_chart import figure
+from exporters.report.time_charts import node_charts
 from exporters.results.comparison.run_settings import RunSettings
 from tests.exporters.charts.runs import BEGIN_S, synthetic
 from tests.exporters.report.hostile_report import without_values

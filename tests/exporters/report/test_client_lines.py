@@ -3,7 +3,7 @@
 import pytest
 
 from collector.load_results.client_result import ClientInterval, ClientResult, Latency, Operation
-from exporters.report.charts.client_lines import client_lines
+from exporters.report.time_charts import client_lines
 
 MS_IN_NS = 1_000_000
 

@@ -13,7 +13,7 @@ from exporters.charts.plot_data import CLUSTER, Row, Run, missing
 from exporters.report.report_blocks import Block, Paragraph, Table
 from exporters.report.report_content import report_of
 from exporters.report.report_data import ReportData
-from exporters.report.sections.throughput_table import throughput_table
+from exporters.report.sections.over_time import throughput_table
 from exporters.results.comparison.run_settings import RunSettings
 from exporters.results.summary.client_values import client_values
 from exporters.results.summary.phase_summary import PhaseSummary

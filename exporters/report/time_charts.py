@@ -1,29 +1,30 @@
-"""Charts whose horizontal axis is time: phases, gaps and events are marked."""
+"""Charts whose horizontal axis is time, with phases, gaps and events: of the run, of its clients, and of each node."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil, floor
 
+from collector.load_results.client_result import ClientResult
 from exporters.charts import axes
 from exporters.charts.axes import Scale, TimeAxis, groups, time_axis
 from exporters.charts.plot_colours import OPERATION_STYLES
 from exporters.charts.plot_columns import Values, other_operations, present, rates, series, slowest
-from exporters.charts.plot_data import CLUSTER, Gap, Mark, Run, overlaps_warm_up
-from exporters.report.charts.chart import WIDTH, Chart, Event, Panel, Points, Span, Tic, TimeRange
-from exporters.report.charts.svg_shapes import line
-from exporters.texts import clock_text, value_text
+from exporters.charts.plot_data import CLUSTER, Gap, Mark, Run, gaps_of, overlaps_warm_up
+from exporters.report.report_blocks import WIDTH, Chart, Event, Panel, Points, Span, Tic, TimeRange
+from exporters.report.svg_chart import line
+from exporters.results.summary.client_values import client_points, with_breaks, without_rests
+from exporters.texts import clock_text, shown, value_text
 
-HEIGHT_PX = 130
+_HEIGHT_PX = 130
 OPERATIONS_PER_S, MS = "operations/s", "ms"
-COLUMNS: Mapping[str, str] = {
+_COLUMNS: Mapping[str, str] = {
     "reads_per_s": OPERATIONS_PER_S,
     "writes_per_s": OPERATIONS_PER_S,
     "read_p99_ms": MS,
     "write_p99_ms": MS,
 }
 """The columns that time charts show, each with its unit."""
-NAMES = {"reads_per_s": "reads", "writes_per_s": "writes", "read_p99_ms": "read p99", "write_p99_ms": "write p99"}
-
+_NAMES = {"reads_per_s": "reads", "writes_per_s": "writes", "read_p99_ms": "read p99", "write_p99_ms": "write p99"}
 _RESOURCES = {
     "CPU and garbage collection, %": (
         ("cpu_busy_pct", "CPU busy", "%", "orange"),
@@ -37,6 +38,9 @@ _RESOURCES = {
     "disk utilisation, %": (("disk_util_pct", "disk busy", "%", "ink"),),
 }
 """For each panel of resources: the columns, names, units and styles of its lines."""
+_NODE_PX = 80
+_MAX_CHARTS = 40
+"""With more nodes, only those with the highest p99 get a chart."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,7 @@ class TimePanel:
     lines: Sequence[TimeLine]
     log: bool = False
     scale: Scale | None = None
-    height: int = HEIGHT_PX
+    height: int = _HEIGHT_PX
 
 
 @dataclass(frozen=True)
@@ -78,14 +82,14 @@ def node_lines(run: Run, node: str) -> list[TimeLine]:
     begins = _begins(run)
     return [
         TimeLine(
-            NAMES[name],
+            _NAMES[name],
             unit,
-            NAMES[name].split()[0].removesuffix("s") + "s",
+            _NAMES[name].split()[0].removesuffix("s") + "s",
             begins,
             run.times,
             series(run, node, name),
         )
-        for name, unit in COLUMNS.items()
+        for name, unit in _COLUMNS.items()
     ]
 
 
@@ -104,7 +108,7 @@ def resource_panels(run: Run) -> list[TimePanel]:
                 TimeLine(name, unit, style, begins, run.times, series(run, CLUSTER, column))
                 for column, name, unit, style in lines
             ],
-            height=HEIGHT_PX // 2,
+            height=_HEIGHT_PX // 2,
         )
         for title, lines in _RESOURCES.items()
     ]
@@ -163,7 +167,7 @@ def _panel(panel: TimePanel, axis: TimeAxis) -> Panel:
     return Panel(panel.title, scale, panel.height, {time_line.name: time_line.style for time_line in lines}, content)
 
 
-def scale_of(lines: Sequence[TimeLine], *, log: bool, height: int = HEIGHT_PX) -> Scale:
+def scale_of(lines: Sequence[TimeLine], *, log: bool, height: int = _HEIGHT_PX) -> Scale:
     """Return the scale that contains all values of the lines."""
     values = [value for line in lines for value in present(line.values)]
     return (axes.logarithmic if log else axes.linear)(values, height)
@@ -220,3 +224,55 @@ def _line_text(time_line: TimeLine, run: Run) -> str:
     gaps = f"; no value at {absent} of {len(measured)} points" if absent else ""
     at = f"{value_text(high[0], time_line.unit)} at {clock_text(high[1], run.zone_s)}"
     return f"{time_line.name}: {value_text(low[0])} to {at}{gaps}"
+
+
+def node_charts(run: Run) -> list[Chart]:
+    """Return a chart for each node that has values, but at most _MAX_CHARTS."""
+    rates, tails = dict[str, list[TimeLine]](), dict[str, list[TimeLine]]()
+    for node in run.nodes:
+        usual, (other_rates, other_tails) = node_lines(run, node), other_lines(run, node)
+        rates[node], tails[node] = [*usual[:2], *other_rates], [*usual[2:], *other_tails]
+    kept = sorted(tails, key=lambda node: _highest(tails[node]), reverse=True)[:_MAX_CHARTS]
+    if not kept:
+        return []
+    slowest = {node: slowest_line(run, node) for node in kept}
+    rate_scale = scale_of([line for node in kept for line in rates[node]], log=False, height=_NODE_PX)
+    tail_scale = scale_of([line for node in kept for line in (slowest[node], *tails[node])], log=True, height=_NODE_PX)
+    charts = (
+        time_chart(
+            f"node-{number}",
+            shown(node),
+            run,
+            [
+                TimePanel("operations/s", rates[node], scale=rate_scale, height=_NODE_PX),
+                TimePanel("p99, ms", [slowest[node], *tails[node]], log=True, scale=tail_scale, height=_NODE_PX),
+            ],
+            Annotations(gaps_of(run, node), [mark for mark in run.marks if mark.node == node]),
+        )
+        for number, node in enumerate(run.nodes, 1)
+        if node in kept
+    )
+    return [chart for chart in charts if chart]
+
+
+def _highest(lines: list[TimeLine]) -> float:
+    return max((value for line in lines for value in present(line.values)), default=0.0)
+
+
+def client_lines(results: Sequence[ClientResult], begin_s: float, end_s: float, step_s: float) -> list[TimeLine]:
+    """Return the client's throughput and p99 in a time range; [] if no result has intervals in it.
+
+    The points are those of `client_points` that no gap shortens. The p99 is that of the response time or, if this is
+    unknown throughout, of the service time.
+    """
+    points = with_breaks(without_rests(client_points(results, begin_s, end_s, step_s), step_s))
+    if not points:
+        return []
+    begins, times = [point.begin_s for point in points], [point.end_s for point in points]
+    kind = "response" if any("response" in point.p99_ms for point in points) else "service"
+    return [
+        TimeLine("client operations", OPERATIONS_PER_S, "client", begins, times, [point.ops_per_s for point in points]),
+        TimeLine(
+            f"client p99 ({kind} time)", MS, "client", begins, times, [point.p99_ms.get(kind) for point in points]
+        ),
+    ]
