@@ -24,7 +24,7 @@ OPERATION_STYLES = {
 }
 """The colour and the points of each operation."""
 # Viridis is perceptually uniform with any colour vision, and in greyscale.
-VIRIDIS = (
+_VIRIDIS = (
     *("#440154", "#482878", "#3E4A89", "#31688E", "#26828E"),
     *("#1F9E89", "#35B779", "#6DCD59", "#B4DE2C", "#FDE725"),
 )
@@ -39,6 +39,11 @@ class Theme:
 
     colours: dict[str, str]
     dark: bool = False
+
+    @property
+    def heat_map(self) -> tuple[str, ...]:
+        """The colours of heat maps, from the lowest to the highest value."""
+        return _VIRIDIS[2:] if self.dark else _VIRIDIS
 
 
 THEMES = {

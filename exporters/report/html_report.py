@@ -8,7 +8,7 @@ from base64 import b64encode
 from hashlib import sha256
 from html import escape
 
-from exporters.charts.plot_colours import OTHER_COLOURS, THEMES, VIRIDIS
+from exporters.charts.plot_colours import OTHER_COLOURS, THEMES
 from exporters.report.latency_charts import LEVELS
 from exporters.report.report_blocks import Block, Chart, Command, Report, Section, Table
 from exporters.report.svg_chart import escaped, figure
@@ -221,6 +221,6 @@ def _colours(theme: str) -> str:
     variables = {name: colours[name] for name in dict.fromkeys((*names, *OTHER_COLOURS))} | {"client": colours["green"]}
     strokes = "".join(f".{name}{{stroke:var(--{name})}}" for name in (*OTHER_COLOURS, "tail"))
     root = "".join(f"--{name}:{colour};" for name, colour in variables.items())
-    shown = VIRIDIS[2:] if THEMES[theme].dark else VIRIDIS
+    shown = THEMES[theme].heat_map
     steps = [shown[round(level * (len(shown) - 1) / (LEVELS - 1))] for level in range(LEVELS)]
     return f":root{{{root}}}{strokes}{''.join(f'.c{level}{{fill:{colour}}}' for level, colour in enumerate(steps))}"

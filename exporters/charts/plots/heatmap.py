@@ -6,7 +6,6 @@ from exporters.charts import axes
 from exporters.charts.axes import time_axis
 from exporters.charts.gnuplot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
 from exporters.charts.gnuplot_panel import Timeline, axis, plot, rotated_label, tics_text, time_axis_commands
-from exporters.charts.plot_colours import VIRIDIS
 from exporters.charts.plot_columns import Columns, cells, present
 from exporters.charts.plot_data import Run, span_text
 from exporters.charts.plot_text import SMALL_PT
@@ -63,8 +62,7 @@ def _colours(page: Page, box: Box, data: Columns, label: str) -> list[str]:
     counts = [count for count in data["count"] if count]
     low, high = min(counts, default=1.0), max(counts, default=10.0)
     tics = tics_text(axes.logarithmic([low, max(high, low * 10)], box.height))
-    shown = VIRIDIS[2:] if page.theme.dark else VIRIDIS
-    stops = ", ".join(f"{index} '{colour}'" for index, colour in enumerate(shown))
+    stops = ", ".join(f"{index} '{colour}'" for index, colour in enumerate(page.theme.heat_map))
     left, width = box.right + 16, 16
     return [
         f"set palette defined ({stops})",

@@ -3,7 +3,6 @@
 from exporters.charts import axes
 from exporters.charts.gnuplot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
 from exporters.charts.gnuplot_panel import plot, rotated_label, tics_text
-from exporters.charts.plot_colours import VIRIDIS
 from exporters.charts.plot_columns import Columns
 from exporters.charts.plot_text import SMALL_PT, quoted
 from exporters.charts.sweep_plots.swept_lines import category_axis
@@ -57,8 +56,7 @@ def highest_by_cell(table: SweepTable, horizontal: str, vertical: str) -> dict[t
 def _colours(page: Page, box: Box, values: list[float]) -> list[str]:
     low = min(values, default=0.0)
     scale = axes.linear(values, box.height, low)
-    shown = VIRIDIS[2:] if page.theme.dark else VIRIDIS
-    stops = ", ".join(f"{index} '{colour}'" for index, colour in enumerate(shown))
+    stops = ", ".join(f"{index} '{colour}'" for index, colour in enumerate(page.theme.heat_map))
     left = box.right + 16
     return [
         f"set palette defined ({stops})",
