@@ -18,7 +18,7 @@ from collector.runs.run import TOTAL, RunPhase
 from exporters.charts import merged_run
 from exporters.charts.gnuplot_panel import MAX_RUNS
 from exporters.charts.overlay.aligned_runs import PhaseRows, aligned, merged_phases
-from exporters.charts.plot_data import Run
+from exporters.charts.plot_data import PlotData
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class _OverlaidRun:
     interval_s: float
 
 
-def overlay_of(settings: MergeSettings) -> Run:
+def overlay_of(settings: MergeSettings) -> PlotData:
     """Return the rows of the runs at the paths, aligned by phase, for overlaid plots.
 
     Prints a note about each phase that some runs do not have. Raises CasstatError and click.UsageError.

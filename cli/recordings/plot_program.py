@@ -17,7 +17,7 @@ from collector.runs.run import WARM_UP
 from collector.runs.run_file import is_run
 
 if TYPE_CHECKING:
-    from exporters.charts.plot_data import Run
+    from exporters.charts.plot_data import PlotData
 
 # With more points, lines look like bands of noise.
 POINTS = 300
@@ -65,7 +65,7 @@ def plot_into(settings: MergeSettings, folder: Path, drawing: Drawing, *, quiet:
             raise CasstatError(str(error)) from None
 
 
-def _overlay(settings: MergeSettings, drawing: Drawing) -> "Run":
+def _overlay(settings: MergeSettings, drawing: Drawing) -> "PlotData":
     """Return several runs. Raises CasstatError and click.UsageError."""
     from cli.recordings.overlay_program import overlay_of
 
@@ -74,7 +74,7 @@ def _overlay(settings: MergeSettings, drawing: Drawing) -> "Run":
     return overlay_of(settings)
 
 
-def _single_run(settings: MergeSettings, drawing: Drawing, *, quiet: bool) -> "Run":
+def _single_run(settings: MergeSettings, drawing: Drawing, *, quiet: bool) -> "PlotData":
     """Return the run or recordings at the paths. Raises CasstatError and click.UsageError."""
     from exporters.charts.merged_run import node_rows, run_of
 

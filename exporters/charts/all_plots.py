@@ -11,7 +11,7 @@ from pathlib import Path
 from exporters.charts.gnuplot_page import Drawing, Page, data_file, data_file_text, script
 from exporters.charts.overlay import overlaid_lines, overlaid_percentiles
 from exporters.charts.plot_colours import THEMES
-from exporters.charts.plot_data import Run, missing
+from exporters.charts.plot_data import PlotData, missing
 from exporters.charts.plots import heatmap, nodes, overview, percentiles, throughput_latency
 
 # Minimum size of a plot, as a fraction of its default size; in a smaller plot, labels would overlap.
@@ -25,7 +25,7 @@ class Plot:
     name: str
     help: str
     draw: Callable[[Page], Drawing]
-    size: Callable[[Run], tuple[int, int]]
+    size: Callable[[PlotData], tuple[int, int]]
 
 
 PLOTS: tuple[Plot, ...] = (
@@ -87,7 +87,7 @@ OVERLAYS: tuple[Plot, ...] = (
 
 
 def write(
-    run: Run,
+    run: PlotData,
     folder: Path,
     *,
     plots: Sequence[Plot] = PLOTS,
@@ -114,7 +114,7 @@ def write(
     return scripts
 
 
-def _size(plot: Plot, run: Run, wanted: tuple[int, int] | None) -> tuple[int, int]:
+def _size(plot: Plot, run: PlotData, wanted: tuple[int, int] | None) -> tuple[int, int]:
     width, height = plot.size(run)
     if wanted is None:
         return width, height

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
 
-from exporters.charts.plot_data import Mark, Run
+from exporters.charts.plot_data import Mark, PlotData
 
 _VALUE_TIC_PX = 26.0
 # Positive numbers outside this range cannot be measurements, and arithmetic with them could overflow.
@@ -112,7 +112,7 @@ class TimeAxis:
         return next((step for step in _STEPS_S if step >= least), least)
 
 
-def time_axis(run: Run, left: float, right: float, *, is_elapsed: bool = False) -> TimeAxis:
+def time_axis(run: PlotData, left: float, right: float, *, is_elapsed: bool = False) -> TimeAxis:
     """Return a run's time axis. It begins one interval before the first time, which is the end of an interval."""
     begin_s = run.times[0] - run.interval_s if run.times else 0.0
     end_s = run.times[-1] if run.times else run.interval_s or 1.0

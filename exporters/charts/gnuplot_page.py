@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from exporters.charts.plot_colours import Theme
 from exporters.charts.plot_columns import Columns, Values
-from exporters.charts.plot_data import MissingNodes, Run
+from exporters.charts.plot_data import MissingNodes, PlotData
 from exporters.charts.plot_text import SMALL_PT, SUBTITLE_PT, TEXT_PT, TITLE_PT, cleaned, quoted, shortened, wrapped
 
 TITLE_PX, SUBTITLE_PX, FOOTER_LINE_PX = 32, 20, 14
@@ -58,7 +58,7 @@ class Box:
 class Page:
     """The page on which a run's plot is drawn; sizes are in pixels."""
 
-    run: Run
+    run: PlotData
     name: str
     width: int
     height: int

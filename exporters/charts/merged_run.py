@@ -13,7 +13,7 @@ from collector.node.metrics.requests import OPERATIONS
 from collector.printable import count_text
 from collector.recording.header import Header
 from collector.recording.reader import Integrity
-from exporters.charts.plot_data import Mark, Phase, Row, Run
+from exporters.charts.plot_data import Mark, Phase, PlotData, Row
 from exporters.rows.merged_rows import Choice, table_of
 from exporters.rows.view import logged
 
@@ -64,7 +64,7 @@ def _mark(node: str, event: Event, time_s: float) -> Mark:
     return Mark(time_s if event.time_s is None else event.time_s, node, event.kind, event.text)
 
 
-def run_of(merged: Merged[NodeRows], choice: Choice, name: str, warm_up_s: float = 0.0) -> Run:
+def run_of(merged: Merged[NodeRows], choice: Choice, name: str, warm_up_s: float = 0.0) -> PlotData:
     """Return the run that the plots show; the first `warm_up_s` seconds are its warm-up."""
     table, grid, indices = table_of(choice), merged.grid, merged.indices
     cluster: list[Row | None] = []
@@ -78,7 +78,7 @@ def run_of(merged: Merged[NodeRows], choice: Choice, name: str, warm_up_s: float
             )
     begin_s = grid.end_of(indices.start) - grid.interval_s
     head = merged.nodes[0].head
-    return Run(
+    return PlotData(
         name,
         grid.interval_s,
         [grid.end_of(index) for index in indices],

@@ -6,7 +6,7 @@ from statistics import fmean
 
 from collector.model.histogram import GROWTH, Buckets, merge, quantile
 from collector.node.metrics.requests import OPERATIONS, Operation
-from exporters.charts.plot_data import CLUSTER, Run, in_warm_up, number
+from exporters.charts.plot_data import CLUSTER, PlotData, in_warm_up, number
 
 Values = Sequence[float | None]
 Columns = dict[str, Values]
@@ -18,13 +18,13 @@ CURVE_STEPS = 20
 _MAX_DECADES = 9.0
 
 
-def series(run: Run, node: str, column: str) -> list[float | None]:
+def series(run: PlotData, node: str, column: str) -> list[float | None]:
     """Return a node's column: one value for each timestamp in the run."""
     rows = run.rows.get(node) or [None] * len(run.times)
     return [None if row is None else number(row.get(column)) for row in rows]
 
 
-def other_operations(run: Run) -> list[Operation]:
+def other_operations(run: PlotData) -> list[Operation]:
     """Return the operations other than reads and writes that occur."""
     return [
         operation
@@ -33,19 +33,19 @@ def other_operations(run: Run) -> list[Operation]:
     ]
 
 
-def shown_operations(run: Run) -> list[Operation]:
+def shown_operations(run: PlotData) -> list[Operation]:
     """Return reads and writes, and the other operations that occur."""
     return [*(operation for operation in OPERATIONS if operation.is_usual), *other_operations(run)]
 
 
-def node_columns(run: Run, node: str) -> dict[str, Values]:
+def node_columns(run: PlotData, node: str) -> dict[str, Values]:
     """Return a node's rates of the shown operations, followed by their p99 latencies, by column name."""
     operations = shown_operations(run)
     columns = {f"{operation.plural}_per_s": rates(run, node, operation) for operation in operations}
     return {**columns, **{name: series(run, node, name) for name in (f"{one.word}_p99_ms" for one in operations)}}
 
 
-def rates(run: Run, node: str, operation: Operation) -> Values:
+def rates(run: PlotData, node: str, operation: Operation) -> Values:
     """Return an operation's rate on a node, or in the cluster.
 
     One that is neither a read nor a write has a rate of 0 where reads have one.
@@ -71,7 +71,7 @@ def has_isolated(values: Values) -> bool:
     )
 
 
-def slowest(run: Run, node: str) -> Values:
+def slowest(run: PlotData, node: str) -> Values:
     """Return the latency of a node's, or the cluster's, slowest operation in each interval, in ms.
 
     The intervals of a long run are long, and their percentiles hide short peaks; the maximum does not.
@@ -118,7 +118,7 @@ def _pair(part: Values, mean: bool) -> list[float | None]:
     return [second, None] if part[-1] is None else [None, second]
 
 
-def total_buckets(run: Run, word: str) -> Buckets | None:
+def total_buckets(run: PlotData, word: str) -> Buckets | None:
     """Return the merged buckets of all intervals outside the warm-up; None if they contain no operations."""
     counted = [
         buckets
@@ -162,7 +162,7 @@ def curves(merged: dict[str, Buckets | None]) -> Columns:
     return dict(counted)
 
 
-def cells(run: Run, operation: str, size: int) -> Columns:
+def cells(run: PlotData, operation: str, size: int) -> Columns:
     """Return the non-empty cells; each spans `size` intervals."""
     buckets = run.buckets.get(operation) or [None] * len(run.times)
     columns: dict[str, list[float | None]] = {name: [] for name in ("time", "end", "low_ms", "high_ms", "count")}

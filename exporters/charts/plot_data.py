@@ -56,7 +56,7 @@ class ClientSeries:
 
 
 @dataclass(frozen=True)
-class Run:
+class PlotData:
     """A merged run.
 
     name      the run's name, which is also the title of its plots.
@@ -121,17 +121,17 @@ class MissingNodes:
     incomplete: tuple[bool, ...]
 
 
-def missing(run: Run) -> MissingNodes:
+def missing(run: PlotData) -> MissingNodes:
     """Return a run's missing nodes; consecutive times with the same missing nodes form one gap."""
     missing_by_time = _missing(run)
     return MissingNodes(tuple(_gaps(run, missing_by_time)), tuple(count > 0 for _, count in missing_by_time))
 
 
-def gaps_of(run: Run, node: str) -> list[Gap]:
+def gaps_of(run: PlotData, node: str) -> list[Gap]:
     return list(_gaps(run, [((node,), 1) if node in names else ((), 0) for names, _ in _missing(run)]))
 
 
-def _missing(run: Run) -> list[tuple[tuple[str, ...], int]]:
+def _missing(run: PlotData) -> list[tuple[tuple[str, ...], int]]:
     cluster = run.rows.get(CLUSTER) or [None] * len(run.times)
     missing_by_time = []
     for index, cluster_row in enumerate(cluster):
@@ -149,14 +149,14 @@ def _is_silent(row: Row, cluster_row: Row | None) -> bool:
     return bool(in_sums) and all(number(row.get(name)) is None for name in in_sums)
 
 
-def _gaps(run: Run, missing: list[tuple[tuple[str, ...], int]]) -> Iterator[Gap]:
+def _gaps(run: PlotData, missing: list[tuple[tuple[str, ...], int]]) -> Iterator[Gap]:
     for (nodes, count), group in groupby(zip(run.times, missing, strict=True), key=lambda pair: pair[1]):
         times = [time_s for time_s, _ in group]
         if count:
             yield Gap(times[0] - run.interval_s, times[-1], nodes, count)
 
 
-def span_text(run: Run) -> str:
+def span_text(run: PlotData) -> str:
     """Return the run's time range, duration, number of nodes and interval."""
     nodes = len(run.nodes)
     of = f"{count_text(nodes, 'node')}, interval {run.interval_s:g} s"
@@ -182,11 +182,11 @@ def duration_text(seconds: float) -> str:
     return " ".join(f"{count} {unit}" for count, unit in parts if count)
 
 
-def in_warm_up(run: Run, time_s: float) -> bool:
+def in_warm_up(run: PlotData, time_s: float) -> bool:
     """Return whether the interval that ends at `time_s` overlaps a warm-up."""
     return overlaps_warm_up(run, time_s - run.interval_s, time_s)
 
 
-def overlaps_warm_up(run: Run, begin_s: float, end_s: float) -> bool:
+def overlaps_warm_up(run: PlotData, begin_s: float, end_s: float) -> bool:
     """Return whether a time range overlaps a warm-up."""
     return any(phase.warm_up and begin_s < phase.end_s and end_s > phase.begin_s for phase in run.phases)

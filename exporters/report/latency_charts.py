@@ -12,7 +12,7 @@ from exporters.charts import axes
 from exporters.charts.axes import Scale, TimeAxis, time_axis
 from exporters.charts.plot_colours import OPERATION_STYLES, PERCENTILE_STYLES
 from exporters.charts.plot_columns import Columns, Values, cells, curves, present, series, total_buckets
-from exporters.charts.plot_data import CLUSTER, Run, in_warm_up, missing
+from exporters.charts.plot_data import CLUSTER, PlotData, in_warm_up, missing
 from exporters.report.report_blocks import WIDTH, Chart, Panel, Points, Tic, TimeRange
 from exporters.report.report_data import ReportData
 from exporters.report.svg_chart import dots, line, y_of
@@ -96,7 +96,7 @@ def _percentile_texts(
     return texts
 
 
-def latency_heat_map(run: Run, operation: Operation) -> Chart | None:
+def latency_heat_map(run: PlotData, operation: Operation) -> Chart | None:
     """Return the heat map of an operation; None if its latencies are unknown."""
     word, title = operation.word, operation.title
     singular = title.removesuffix("s")
@@ -133,7 +133,7 @@ def latency_heat_map(run: Run, operation: Operation) -> Chart | None:
     )
 
 
-def _measured_text(run: Run, operation: Operation) -> str:
+def _measured_text(run: PlotData, operation: Operation) -> str:
     """Return the number of operations in the measured phases, and the range of their latencies."""
     measured = [
         None if in_warm_up(run, time_s) else buckets
@@ -167,7 +167,7 @@ def _level(count: float, highest: float) -> int:
     return min(int(LEVELS * log10(count) / log10(highest)), LEVELS - 1)
 
 
-def scatter_chart(run: Run) -> Chart | None:
+def scatter_chart(run: PlotData) -> Chart | None:
     """Return p95 and p99 of reads and of writes against the operations per second of the cluster.
 
     Intervals outside measured phases, and those in which a node is missing, are left out.

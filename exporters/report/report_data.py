@@ -8,9 +8,8 @@ from collector.load_results.client_result import ClientResult
 from collector.merge.coverage import NodeCoverage
 from collector.merge.merge_job import Merged
 from collector.runs.run import Run
-from exporters.charts import plot_data
 from exporters.charts.merged_run import NodeRows, clocks, run_of
-from exporters.charts.plot_data import Phase
+from exporters.charts.plot_data import Phase, PlotData
 from exporters.results.comparison.run_settings import RunSettings
 from exporters.results.saturation.saturation import Saturation
 from exporters.results.summary.phase_summary import PhaseSummary
@@ -59,7 +58,7 @@ class ReportData:
     """
 
     settings: RunSettings
-    merged: plot_data.Run
+    merged: PlotData
     clock: str
     phases: Sequence[PhaseSummary]
     lost: Mapping[str, int] = field(default_factory=dict)

@@ -9,7 +9,7 @@ from exporters.charts import axes
 from exporters.charts.axes import Scale, TimeAxis, groups, time_axis
 from exporters.charts.plot_colours import OPERATION_STYLES
 from exporters.charts.plot_columns import Values, other_operations, present, rates, series, slowest
-from exporters.charts.plot_data import CLUSTER, Gap, Mark, Run, gaps_of, overlaps_warm_up
+from exporters.charts.plot_data import CLUSTER, Gap, Mark, PlotData, gaps_of, overlaps_warm_up
 from exporters.report.report_blocks import WIDTH, Chart, Event, Panel, Points, Span, Tic, TimeRange
 from exporters.report.svg_chart import line
 from exporters.results.summary.client_values import client_points, with_breaks, without_rests
@@ -77,7 +77,7 @@ class Annotations:
     marks: Sequence[Mark] = field(default=())
 
 
-def node_lines(run: Run, node: str) -> list[TimeLine]:
+def node_lines(run: PlotData, node: str) -> list[TimeLine]:
     """Return the lines of a node, or of the cluster: reads, writes and their p99, including those without values."""
     begins = _begins(run)
     return [
@@ -93,12 +93,12 @@ def node_lines(run: Run, node: str) -> list[TimeLine]:
     ]
 
 
-def slowest_line(run: Run, node: str) -> TimeLine:
+def slowest_line(run: PlotData, node: str) -> TimeLine:
     """Return the line of the slowest operation of a node, or of the cluster."""
     return TimeLine("slowest operation", MS, "max", _begins(run), run.times, slowest(run, node))
 
 
-def resource_panels(run: Run) -> list[TimePanel]:
+def resource_panels(run: PlotData) -> list[TimePanel]:
     """Return the panels of the cluster's CPU, garbage collection, pending compactions and disk."""
     begins = _begins(run)
     return [
@@ -114,11 +114,11 @@ def resource_panels(run: Run) -> list[TimePanel]:
     ]
 
 
-def _begins(run: Run) -> list[float]:
+def _begins(run: PlotData) -> list[float]:
     return [time_s - run.interval_s for time_s in run.times]
 
 
-def other_lines(run: Run, node: str) -> tuple[list[TimeLine], list[TimeLine]]:
+def other_lines(run: PlotData, node: str) -> tuple[list[TimeLine], list[TimeLine]]:
     """Return the lines of the rates and of the p99 of a node's, or the cluster's, other operations that occur."""
     begins = _begins(run)
     of_rates, tails = [], []
@@ -131,7 +131,12 @@ def other_lines(run: Run, node: str) -> tuple[list[TimeLine], list[TimeLine]]:
 
 
 def time_chart(
-    name: str, title: str, run: Run, panels: Sequence[TimePanel], annotations: Annotations, texts: Sequence[str] = ()
+    name: str,
+    title: str,
+    run: PlotData,
+    panels: Sequence[TimePanel],
+    annotations: Annotations,
+    texts: Sequence[str] = (),
 ) -> Chart | None:
     """Return the chart of those panels that have values; None if none has.
 
@@ -184,7 +189,7 @@ def time_tics(axis: TimeAxis) -> list[Tic]:
     ]
 
 
-def time_spans(run: Run, axis: TimeAxis, gaps: Sequence[Gap]) -> list[Span]:
+def time_spans(run: PlotData, axis: TimeAxis, gaps: Sequence[Gap]) -> list[Span]:
     """Return the visible phases and gaps."""
     spans = []
     for phase in run.phases:
@@ -213,7 +218,7 @@ def _points(lines: Sequence[TimeLine], axis: TimeAxis) -> list[Points]:
     ]
 
 
-def _line_text(time_line: TimeLine, run: Run) -> str:
+def _line_text(time_line: TimeLine, run: PlotData) -> str:
     points = zip(time_line.begins, time_line.times, time_line.values, strict=True)
     measured = [(value, end_s) for begin_s, end_s, value in points if not overlaps_warm_up(run, begin_s, end_s)]
     values = [(value, end_s) for value, end_s in measured if value is not None]
@@ -226,7 +231,7 @@ def _line_text(time_line: TimeLine, run: Run) -> str:
     return f"{time_line.name}: {value_text(low[0])} to {at}{gaps}"
 
 
-def node_charts(run: Run) -> list[Chart]:
+def node_charts(run: PlotData) -> list[Chart]:
     """Return a chart for each node that has values, but at most _MAX_CHARTS."""
     rates, tails = dict[str, list[TimeLine]](), dict[str, list[TimeLine]]()
     for node in run.nodes:

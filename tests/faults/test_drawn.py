@@ -14,7 +14,7 @@ import pytest
 from collector.model.histogram import Buckets
 from exporters.charts.all_plots import PLOTS, write
 from exporters.charts.gnuplot_process import draw
-from exporters.charts.plot_data import CLUSTER, Run
+from exporters.charts.plot_data import CLUSTER, PlotData
 from tests.exporters.charts.runs import synthetic
 
 SMALL = synthetic(seconds=12, missing=range(4, 8), values=5)
@@ -22,7 +22,7 @@ GNUPLOT = which("gnuplot") or "gnuplot"
 PNG = b"\x89PNG\r\n"
 
 
-def with_values(run: Run, value: float | str | None) -> Run:
+def with_values(run: PlotData, value: float | str | None) -> PlotData:
     """Return the run with this value in every cell."""
     rows = {
         name: [None if row is None else dict.fromkeys(row, value) for row in rows] for name, rows in run.rows.items()
@@ -30,7 +30,7 @@ def with_values(run: Run, value: float | str | None) -> Run:
     return replace(run, rows=rows)
 
 
-def without(run: Run, *columns: str) -> Run:
+def without(run: PlotData, *columns: str) -> PlotData:
     rows = {
         name: [None if row is None else {k: v for k, v in row.items() if k not in columns} for row in rows]
         for name, rows in run.rows.items()
@@ -38,12 +38,12 @@ def without(run: Run, *columns: str) -> Run:
     return replace(run, rows=rows)
 
 
-def with_buckets(run: Run, buckets: Buckets) -> Run:
+def with_buckets(run: PlotData, buckets: Buckets) -> PlotData:
     return replace(run, buckets={word: [buckets] * len(run.times) for word in ("read", "write")})
 
 
-ODD: Mapping[str, Run] = {
-    "an empty run": Run("", 1.0, [], {}),
+ODD: Mapping[str, PlotData] = {
+    "an empty run": PlotData("", 1.0, [], {}),
     "one row of one node": synthetic(["a"], 1),
     "no row known": replace(SMALL, rows={name: [None] * 12 for name in SMALL.rows}, buckets={}),
     "only zeros": with_buckets(with_values(SMALL, 0.0), Buckets((1e-6, inf), (0, 0))),
@@ -57,7 +57,7 @@ ODD: Mapping[str, Run] = {
 }
 
 
-def assert_drawn(run: Run, folder: Path) -> None:
+def assert_drawn(run: PlotData, folder: Path) -> None:
     """Draw all plots and assert that gnuplot prints nothing."""
     for script in write(run, folder):
         result = subprocess.run([GNUPLOT, "-d", script.name], cwd=folder, capture_output=True, text=True, check=False)

@@ -9,7 +9,7 @@ from collector.file_access import replace_file
 from exporters.charts.all_plots import write
 from exporters.charts.capacity_plot import capacity_plots
 from exporters.charts.gnuplot_process import GnuplotError, draw
-from exporters.charts.plot_data import Run as PlottedRun
+from exporters.charts.plot_data import PlotData
 from exporters.results.capacity.capacity_output import csv_text, json_text, markdown_text
 from exporters.results.capacity.search import SearchResult
 
@@ -34,7 +34,7 @@ def write_results(folder: Path, name: str, state: SearchState, result: SearchRes
         f"objectives: {', '.join(state.objectives)}",
     ]
     try:
-        run = PlottedRun(name, 1.0, (), {}, footer=facts)
+        run = PlotData(name, 1.0, (), {}, footer=facts)
         draw(write(run, folder / PLOTS_FOLDER, plots=capacity_plots(result)))
     except GnuplotError as error:
         note(str(error))

@@ -14,7 +14,7 @@ from collector.runs.parameter_sweep import Sweep, SweepRun
 from collector.runs.run_texts import command_name
 from exporters.charts.all_plots import write
 from exporters.charts.gnuplot_process import GnuplotError, draw
-from exporters.charts.plot_data import Run as PlottedRun
+from exporters.charts.plot_data import PlotData
 from exporters.charts.sweep_plots.sweep_plots import sweep_plots
 from exporters.results.sweep.sweep_output import csv_text, json_text, markdown_text
 from exporters.results.sweep.sweep_rows import RunOutcome, SweepTable, sweep_table
@@ -64,7 +64,7 @@ def write_tables(folder: Path, sweep: Sweep, table: SweepTable) -> None:
 
 def draw_plots(folder: Path, sweep: Sweep, table: SweepTable) -> None:
     """Draw the plots; if that fails, print why."""
-    run = PlottedRun(sweep.name, 1.0, (), {}, footer=_facts(sweep))
+    run = PlotData(sweep.name, 1.0, (), {}, footer=_facts(sweep))
     try:
         draw(write(run, folder / PLOTS_FOLDER, plots=sweep_plots(table)))
     except GnuplotError as error:

@@ -14,7 +14,7 @@ from collector.node.metrics.requests import OPERATIONS
 from collector.runs.run import RunPhase
 from exporters.charts.merged_run import NodeRows, operation_buckets
 from exporters.charts.plot_columns import Values, present
-from exporters.charts.plot_data import ClientSeries, Phase, Row, Run
+from exporters.charts.plot_data import ClientSeries, Phase, PlotData, Row
 from exporters.results.summary.client_values import (
     LATENCY_KINDS,
     ClientPoint,
@@ -102,7 +102,7 @@ def bucket_key(operation: str, run: str) -> str:
     return f"{operation} {run}"
 
 
-def aligned(runs: Mapping[str, Sequence[PhaseRows]], interval_s: float, footer: Sequence[str]) -> Run:
+def aligned(runs: Mapping[str, Sequence[PhaseRows]], interval_s: float, footer: Sequence[str]) -> PlotData:
     """Return several runs with the same phases as one run that has their rows instead of those of nodes.
 
     Its times are in seconds since the start, and the keys of its histograms are those of `bucket_key`. A phase is as
@@ -129,7 +129,9 @@ def aligned(runs: Mapping[str, Sequence[PhaseRows]], interval_s: float, footer: 
         for name, of_run in runs.items()
         if len(of_phases := [phase.client for phase in of_run if phase.client]) == len(phases)
     }
-    return Run(f"{len(runs)} runs", interval_s, times, rows, buckets, phases=phases, footer=footer, clients=clients)
+    return PlotData(
+        f"{len(runs)} runs", interval_s, times, rows, buckets, phases=phases, footer=footer, clients=clients
+    )
 
 
 def _joined(phases: Sequence[Mapping[int, Value]], starts: Sequence[int]) -> list[Value | None]:

@@ -8,7 +8,7 @@ from exporters.charts.axes import time_axis
 from exporters.charts.gnuplot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
 from exporters.charts.gnuplot_panel import Line, Timeline, lines_panel, stack, style_of, time_axis_commands, title_of
 from exporters.charts.plot_columns import Columns, Values, series, thinned
-from exporters.charts.plot_data import Run
+from exporters.charts.plot_data import PlotData
 from exporters.charts.plot_text import SMALL_PT, heading
 from exporters.results.summary.client_values import LATENCY_KINDS
 
@@ -45,7 +45,7 @@ _SERVER_PANELS = (
 )
 
 
-def _server_panels(run: Run) -> list[_Panel]:
+def _server_panels(run: PlotData) -> list[_Panel]:
     """Return the panels of the servers, with those of other operations than reads and writes that occur in a run."""
     panels = list(_SERVER_PANELS)
     for operation in OPERATIONS:
@@ -56,7 +56,7 @@ def _server_panels(run: Run) -> list[_Panel]:
     return panels
 
 
-def size(run: Run) -> tuple[int, int]:
+def size(run: PlotData) -> tuple[int, int]:
     """Return the default width and height in pixels."""
     return 1200, 1300 + _CLIENT_PANEL_PX * (len(_client_panels(run)) + len(_server_panels(run)) - len(_SERVER_PANELS))
 
@@ -85,7 +85,7 @@ def draw(page: Page) -> Drawing:
     return Drawing(commands, files)
 
 
-def _server_lines(run: Run, data: Columns, panel: int) -> list[Line]:
+def _server_lines(run: PlotData, data: Columns, panel: int) -> list[Line]:
     columns = list(data.values())
     first = 1 + panel * len(run.rows)
     return [
@@ -94,7 +94,7 @@ def _server_lines(run: Run, data: Columns, panel: int) -> list[Line]:
     ]
 
 
-def _client_lines(run: Run, files: dict[str, Columns], panel: int) -> list[Line]:
+def _client_lines(run: PlotData, files: dict[str, Columns], panel: int) -> list[Line]:
     return [
         Line(title_of(name), f"column({panel + 2})", list(files[file].values())[panel + 1], style_of(index), file=file)
         for index, name in enumerate(run.rows)
@@ -102,7 +102,7 @@ def _client_lines(run: Run, files: dict[str, Columns], panel: int) -> list[Line]
     ]
 
 
-def _client_panels(run: Run) -> Sequence[_ClientPanel]:
+def _client_panels(run: PlotData) -> Sequence[_ClientPanel]:
     """Return the clients' panels, in the order of the columns in the clients' data files."""
     clients = {name: client for name, client in run.clients.items() if client.times}
     if not clients:
@@ -136,7 +136,7 @@ def _client_file(index: int) -> str:
     return f"client{index + 1}"
 
 
-def _data(run: Run, limit: int) -> Columns:
+def _data(run: PlotData, limit: int) -> Columns:
     columns: dict[str, Values] = {"time": list(run.times)}
     for panel in _server_panels(run):
         for index, name in enumerate(run.rows, 1):
@@ -144,7 +144,7 @@ def _data(run: Run, limit: int) -> Columns:
     return thinned(columns, limit)
 
 
-def _client_data(run: Run, limit: int) -> dict[str, Columns]:
+def _client_data(run: PlotData, limit: int) -> dict[str, Columns]:
     """Return a data file for each run with client results, because the intervals of their clients differ."""
     files = {}
     for index, name in enumerate(run.rows):

@@ -11,7 +11,7 @@ from exporters.charts.gnuplot_panel import axis, legend, plot, stack, style_of, 
 from exporters.charts.overlay.aligned_runs import bucket_key
 from exporters.charts.overlay.overlaid_lines import kind_note, shown_kinds
 from exporters.charts.plot_columns import Columns, axis_steps, curves, decades, decades_of, present, total_buckets
-from exporters.charts.plot_data import Run
+from exporters.charts.plot_data import PlotData
 from exporters.charts.plot_text import heading, quoted
 from exporters.charts.plots.percentiles import tics
 
@@ -40,7 +40,7 @@ class _Panel:
         return _CLIENT if self.kind else ""
 
 
-def size(run: Run) -> tuple[int, int]:
+def size(run: PlotData) -> tuple[int, int]:
     """Return the default width and height in pixels."""
     return 1200, 100 + _PANEL_PX * (len(_operations(run)) + len(_client_kinds(run)))
 
@@ -80,7 +80,7 @@ def draw(page: Page) -> Drawing:
     return Drawing(commands, files)
 
 
-def _server_panels(run: Run, totals: Sequence[object]) -> list[_Panel]:
+def _server_panels(run: PlotData, totals: Sequence[object]) -> list[_Panel]:
     return [
         _Panel(
             operation.title[0].upper() + operation.title[1:],
@@ -92,7 +92,7 @@ def _server_panels(run: Run, totals: Sequence[object]) -> list[_Panel]:
     ]
 
 
-def _operations(run: Run) -> list[Operation]:
+def _operations(run: PlotData) -> list[Operation]:
     """Return reads, writes and the other operations that occur in one of the runs."""
     return [
         operation
@@ -101,24 +101,24 @@ def _operations(run: Run) -> list[Operation]:
     ]
 
 
-def _client_panels(run: Run, latencies: Sequence[object]) -> list[_Panel]:
+def _client_panels(run: PlotData, latencies: Sequence[object]) -> list[_Panel]:
     return [
         _Panel(f"Clients, {kind} time", "client latency, ms", kind, _columns(run, latencies, index))
         for index, kind in enumerate(_client_kinds(run))
     ]
 
 
-def _columns(run: Run, values: Sequence[object], panel: int) -> list[int | None]:
+def _columns(run: PlotData, values: Sequence[object], panel: int) -> list[int | None]:
     """Return the numbers of a panel's columns; `values` has the data of all panels, which is None if there is none."""
     first = panel * len(run.rows)
     return [None if values[index] is None else index + 2 for index in range(first, first + len(run.rows))]
 
 
-def _client_kinds(run: Run) -> list[str]:
+def _client_kinds(run: PlotData) -> list[str]:
     return shown_kinds(client.distributions for client in run.clients.values())
 
 
-def _client_latencies(run: Run) -> dict[str, Latency | None]:
+def _client_latencies(run: PlotData) -> dict[str, Latency | None]:
     """Return the clients' latencies by the heading of their column; {} if no run has any."""
     return {
         f"{index} {heading(name)} client_{kind}": run.clients[name].distributions.get(kind)

@@ -28,7 +28,7 @@ from exporters.charts.plot_columns import (
     shown_operations,
     thinned,
 )
-from exporters.charts.plot_data import Run, span_text
+from exporters.charts.plot_data import PlotData, span_text
 
 _PANEL_PX = 190
 
@@ -43,12 +43,12 @@ class Panel:
     log: bool
 
 
-def size(run: Run) -> tuple[int, int]:
+def size(run: PlotData) -> tuple[int, int]:
     """Return the default width and height in pixels."""
     return 1200, 140 + _PANEL_PX * len(_panels(run))
 
 
-def _panels(run: Run) -> list[Panel]:
+def _panels(run: PlotData) -> list[Panel]:
     operations = shown_operations(run)
     styles = {operation: LineStyle(*OPERATION_STYLES[operation.word]) for operation in operations}
     panels = [Panel(f"{one.plural}_per_s", f"{one.title}/s", style, log=False) for one, style in styles.items()]
@@ -79,7 +79,7 @@ def draw(page: Page) -> Drawing:
     return Drawing(commands, {"": data})
 
 
-def _data(run: Run, limit: int) -> Columns:
+def _data(run: PlotData, limit: int) -> Columns:
     columns: dict[str, Values] = {"time": list(run.times)}
     by_node = [node_columns(run, node) for node in run.nodes]
     for panel in _panels(run):

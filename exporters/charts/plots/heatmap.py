@@ -7,14 +7,14 @@ from exporters.charts.axes import time_axis
 from exporters.charts.gnuplot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
 from exporters.charts.gnuplot_panel import Timeline, axis, plot, rotated_label, tics_text, time_axis_commands
 from exporters.charts.plot_columns import Columns, cells, present
-from exporters.charts.plot_data import Run, span_text
+from exporters.charts.plot_data import PlotData, span_text
 from exporters.charts.plot_text import SMALL_PT
 
 # Approximate minimum width of a cell, in pixels: narrower cells would be indistinguishable and slow to draw.
 _CELL_PX = 1.5
 
 
-def size(_: Run) -> tuple[int, int]:
+def size(_: PlotData) -> tuple[int, int]:
     """Return the default width and height in pixels."""
     return 1200, 700
 

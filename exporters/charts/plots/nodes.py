@@ -23,7 +23,7 @@ from exporters.charts.gnuplot_panel import (
 )
 from exporters.charts.plot_colours import OPERATION_STYLES, PERCENTILE_STYLES
 from exporters.charts.plot_columns import Columns, Values, node_columns, present, shown_operations, slowest, thinned
-from exporters.charts.plot_data import Run, gaps_of, span_text
+from exporters.charts.plot_data import PlotData, gaps_of, span_text
 from exporters.charts.plot_text import LANE_PX, TEXT_PT, heading, shortened
 from exporters.charts.plots import band
 
@@ -47,7 +47,7 @@ class Cell:
     lower: bool
 
 
-def size(run: Run) -> tuple[int, int]:
+def size(run: PlotData) -> tuple[int, int]:
     """Return the default width and height in pixels."""
     if len(run.nodes) > MAX_NODES:
         return band.size(run)
@@ -75,7 +75,7 @@ def draw(page: Page) -> Drawing:
     return Drawing(commands, {"": data})
 
 
-def _subtitle(run: Run) -> str:
+def _subtitle(run: PlotData) -> str:
     shaded = "; grey: warm-up" if any(phase.warm_up for phase in run.phases) else ""
     return f"{span_text(run)}{shaded}; red: no data from the node; thin: slowest operation"
 
@@ -102,7 +102,7 @@ def _cells(page: Page) -> list[Cell]:
     return cells
 
 
-def _data(run: Run, limit: int) -> Columns:
+def _data(run: PlotData, limit: int) -> Columns:
     columns: dict[str, Values] = {"time": list(run.times)}
     for number, node in enumerate(run.nodes, 1):
         values = {**node_columns(run, node), SLOWEST: slowest(run, node)}

@@ -19,7 +19,7 @@ from exporters.charts.gnuplot_panel import (
 )
 from exporters.charts.plot_colours import OPERATION_STYLES, PERCENTILE_STYLES
 from exporters.charts.plot_columns import Columns, Values, has_isolated, other_operations, present, series, thinned
-from exporters.charts.plot_data import CLUSTER, Run, span_text
+from exporters.charts.plot_data import CLUSTER, PlotData, span_text
 from exporters.charts.plot_text import heading
 
 # With more nodes, the lines of individual nodes would be unreadable; the `nodes` plot shows their range instead.
@@ -42,7 +42,7 @@ _COLUMNS = (
 )
 
 
-def size(run: Run) -> tuple[int, int]:
+def size(run: PlotData) -> tuple[int, int]:
     """Return the default width and height in pixels."""
     return 1200, 1700 if other_operations(run) else 1500
 
@@ -79,7 +79,7 @@ def draw(page: Page) -> Drawing:
     return Drawing(commands, {"": data})
 
 
-def _data(run: Run, limit: int) -> Columns:
+def _data(run: PlotData, limit: int) -> Columns:
     columns: dict[str, Values] = {"time": list(run.times)}
     others = [
         name

@@ -9,7 +9,7 @@ from exporters.charts.gnuplot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, 
 from exporters.charts.gnuplot_panel import HOVER, axis, legend, plot
 from exporters.charts.plot_colours import OPERATION_STYLES
 from exporters.charts.plot_columns import CURVE_STEPS, curves, decades, present, total_buckets
-from exporters.charts.plot_data import Run, duration_text, span_text
+from exporters.charts.plot_data import PlotData, duration_text, span_text
 from exporters.charts.plot_text import quoted
 
 _TITLES = {operation.word: operation.title for operation in OPERATIONS}
@@ -17,7 +17,7 @@ _NAMED = (0.0, 50.0, 90.0, 95.0)
 _MS = 1000.0
 
 
-def size(_: Run) -> tuple[int, int]:
+def size(_: PlotData) -> tuple[int, int]:
     """Return the default width and height in pixels."""
     return 1200, 700
 
@@ -59,7 +59,7 @@ def draw(page: Page) -> Drawing:
     return Drawing(commands, {"": data})
 
 
-def _warm_up_text(run: Run) -> str:
+def _warm_up_text(run: PlotData) -> str:
     seconds = sum(phase.end_s - phase.begin_s for phase in run.phases if phase.warm_up)
     return f"without the warm-up of {duration_text(seconds)}" if seconds > 0 else "including any warm-up"
 

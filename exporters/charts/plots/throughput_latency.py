@@ -8,7 +8,7 @@ from exporters.charts.gnuplot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, 
 from exporters.charts.gnuplot_panel import HOVER, axis, legend, plot, scale_commands, side_by_side
 from exporters.charts.plot_colours import PERCENTILE_STYLES
 from exporters.charts.plot_columns import Columns, Values, present, series
-from exporters.charts.plot_data import CLUSTER, Run, in_warm_up, span_text
+from exporters.charts.plot_data import CLUSTER, PlotData, in_warm_up, span_text
 from exporters.rows.operation_columns import TOTAL_RATE
 
 _COUNTED, _WARM_UP, _INCOMPLETE = 0.0, 1.0, 2.0
@@ -19,7 +19,7 @@ _MANY, _STEPS_PER_DECADE = 3000, 200
 _HOVERS = 600
 
 
-def size(_: Run) -> tuple[int, int]:
+def size(_: PlotData) -> tuple[int, int]:
     """Return the default width and height in pixels."""
     return 1200, 700
 

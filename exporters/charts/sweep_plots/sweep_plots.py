@@ -5,7 +5,7 @@ from functools import partial
 from itertools import combinations
 
 from exporters.charts.all_plots import Plot
-from exporters.charts.plot_data import Run
+from exporters.charts.plot_data import PlotData
 from exporters.charts.sweep_plots import pareto_plot, swept_heatmap, swept_latency, swept_throughput
 from exporters.results.sweep.sweep_rows import SweepTable
 
@@ -50,6 +50,6 @@ def sweep_plots(table: SweepTable) -> Sequence[Plot]:
     ]
 
 
-def _size(_: Run) -> tuple[int, int]:
+def _size(_: PlotData) -> tuple[int, int]:
     """Return the default width and height in pixels."""
     return 1200, 700

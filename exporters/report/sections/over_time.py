@@ -13,7 +13,7 @@ from collector.load_results.result_checks import TOLERANCE
 from collector.node.metrics.requests import OPERATIONS
 from collector.printable import count_text
 from exporters.charts.plot_columns import present, series
-from exporters.charts.plot_data import CLUSTER, Mark, Run, missing
+from exporters.charts.plot_data import CLUSTER, Mark, PlotData, missing
 from exporters.report.report_blocks import Block, Paragraph, Section, Table
 from exporters.report.report_data import ReportData
 from exporters.report.sections.events import events_of
@@ -109,17 +109,17 @@ def throughput_table(data: ReportData, incomplete: Sequence[bool]) -> list[Block
     return blocks
 
 
-def _inside(run: Run, total: PhaseSummary) -> list[int]:
+def _inside(run: PlotData, total: PhaseSummary) -> list[int]:
     """Return the indices of the intervals that lie completely inside the measured phases."""
     begin_s, end_s = total.begin_s - TOLERANCE_S, total.end_s + TOLERANCE_S
     return [index for index, time_s in enumerate(run.times) if begin_s <= time_s - run.interval_s and time_s <= end_s]
 
 
-def _is_too_long(length_s: float | None, run: Run) -> bool:
+def _is_too_long(length_s: float | None, run: PlotData) -> bool:
     return length_s is not None and length_s > _MAX_INTERVALS * run.interval_s
 
 
-def _mean_lengths_s(run: Run) -> list[float | None]:
+def _mean_lengths_s(run: PlotData) -> list[float | None]:
     """Return the mean time that the nodes' rates cover in each interval.
 
     The length of the cluster's row is that of the longest, so the sum of these would exceed the time that has passed.

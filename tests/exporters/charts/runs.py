@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 from collector.model.histogram import Buckets, highest, merge, quantile, upper_bounds_of
-from exporters.charts.plot_data import CLUSTER, Mark, Phase, Row, Run
+from exporters.charts.plot_data import CLUSTER, Mark, Phase, PlotData, Row
 
 BEGIN_S = 1_795_255_200.0
 SUMS = (
@@ -41,7 +41,7 @@ def synthetic(
     missing: range = range(200, 400),
     seed: int = 1,
     values: int = 60,
-) -> Run:
+) -> PlotData:
     """Return a run with a warm-up and events; its second node has no rows for the seconds in `missing`."""
     chance = random.Random(seed)  # noqa: S311
     times = [BEGIN_S + 1 + index for index in range(seconds)]
@@ -99,7 +99,7 @@ def synthetic(
         cluster.update({name: sum(float(row[name] or 0) for row in parts) for name in SUMS})
         cluster.update({name: sum(float(row[name] or 0) for row in parts) / len(parts) for name in MEANS if parts})
         rows[CLUSTER].append(cluster if parts else None)
-    return Run(
+    return PlotData(
         "mixed load, 5.0.8, RF 3", 1.0, times, rows, buckets, _marks(nodes, seconds), _phases(seconds), 3600, _footer()
     )
 

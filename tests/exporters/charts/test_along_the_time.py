@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporters.charts.axes import TimeAxis, groups
-from exporters.charts.plot_data import CLUSTER, Gap, Mark, Row, Run, gaps_of, missing
+from exporters.charts.plot_data import CLUSTER, Gap, Mark, PlotData, Row, gaps_of, missing
 from exporters.charts.plot_text import SMALL_PT, LabelLanes, width_px
 
 AXIS = TimeAxis(0.0, 600.0, 80, 1080, 0)
@@ -56,8 +56,8 @@ def test_labels_neither_overlap_nor_leave_the_plot(labels: list[tuple[str, float
         assert lane != other_lane or high <= begin or end <= low
 
 
-def run_of(rows: dict[str, list[Row | None]]) -> Run:
-    return Run("r", 1.0, [1.0, 2.0, 3.0], rows)
+def run_of(rows: dict[str, list[Row | None]]) -> PlotData:
+    return PlotData("r", 1.0, [1.0, 2.0, 3.0], rows)
 
 
 def test_missing_rows_of_a_node_are_a_gap_with_its_name() -> None:

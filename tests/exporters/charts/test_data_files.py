@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from exporters.charts.gnuplot_page import data_file_text
 from exporters.charts.plot_columns import Values, has_isolated, present, series, thinned
-from exporters.charts.plot_data import CLUSTER, Run, number
+from exporters.charts.plot_data import CLUSTER, PlotData, number
 
 values = st.lists(st.one_of(st.none(), st.floats(-1e6, 1e6)), min_size=1, max_size=300)
 
@@ -32,7 +32,7 @@ def test_only_finite_numbers_are_plotted() -> None:
 
 
 def test_a_missing_row_is_a_gap() -> None:
-    run = Run("r", 1.0, [1.0, 2.0], {CLUSTER: [None, {"a": 1.0}]})
+    run = PlotData("r", 1.0, [1.0, 2.0], {CLUSTER: [None, {"a": 1.0}]})
     assert series(run, CLUSTER, "a") == [None, 1.0]
     assert series(run, "nobody", "a") == [None, None]
 

@@ -17,7 +17,7 @@ from exporters.charts.gnuplot_process import draw
 from exporters.charts.overlay.aligned_runs import PhaseClient, PhaseRows, aligned, bucket_key, phase_client
 from exporters.charts.overlay.overlaid_lines import shown_kinds
 from exporters.charts.plot_colours import THEMES
-from exporters.charts.plot_data import CLUSTER, Row, Run, missing
+from exporters.charts.plot_data import CLUSTER, PlotData, Row, missing
 from tests.exporters import golden
 
 BOUNDS = (0.001, 0.002, 0.004)
@@ -215,7 +215,7 @@ def test_every_run_has_a_style_of_its_own() -> None:
 
 
 def test_long_runs_are_shown_in_hours(tmp_path: Path) -> None:
-    run: Run = aligned({"a": [phase("main", 200_000, 1.0, interval_s=1000.0)]}, 1000.0, [])
+    run: PlotData = aligned({"a": [phase("main", 200_000, 1.0, interval_s=1000.0)]}, 1000.0, [])
     (path,) = write(run, tmp_path, plots=OVERLAYS, only=["runs"])
     assert "set xtics time format '%tH:%M'" in path.read_text()
 

@@ -12,7 +12,7 @@ from exporters.charts.all_plots import PLOTS, write
 from exporters.charts.gnuplot_page import Page
 from exporters.charts.plot_colours import THEMES
 from exporters.charts.plot_columns import Columns
-from exporters.charts.plot_data import CLUSTER, Phase, Run, missing
+from exporters.charts.plot_data import CLUSTER, Phase, PlotData, missing
 from tests.exporters import golden
 from tests.exporters.charts.runs import synthetic
 
@@ -21,7 +21,7 @@ SMALL = synthetic(seconds=12, missing=range(4, 8), values=20)
 MANY = synthetic([f"node-{index}" for index in range(14)], 6, values=5)
 
 
-def files(run: Run, name: str) -> Columns:
+def files(run: PlotData, name: str) -> Columns:
     """Return the data columns of the plot `name`."""
     (plot,) = (plot for plot in PLOTS if plot.name == name)
     return plot.draw(Page(run, name, 1200, 900, THEMES["light"], missing(run))).files[""]
@@ -62,7 +62,7 @@ def test_the_overview_has_the_cluster_columns_and_the_operations_of_each_node() 
     assert columns["nodes"] == [3.0] * 4 + [2.0] * 4 + [3.0] * 4
 
 
-def with_range_reads(run: Run) -> Run:
+def with_range_reads(run: PlotData) -> PlotData:
     """Return the run with range reads, at half the rate of its reads, with the same latencies."""
     more = [
         row
@@ -118,7 +118,7 @@ def test_heat_map_cells_have_the_bounds_and_counts_of_the_buckets() -> None:
 
 def test_buckets_with_bounds_beyond_a_logarithmic_axis_are_drawn_at_its_ends() -> None:
     buckets = Buckets((1e-3, 2e-3, inf), (1, 0, 2))
-    cells = files(Run("r", 1.0, [1.0], {CLUSTER: [None]}, {"read": [buckets]}), "heatmap_read")
+    cells = files(PlotData("r", 1.0, [1.0], {CLUSTER: [None]}, {"read": [buckets]}), "heatmap_read")
     assert list(zip(plot_columns.present(cells["low_ms"]), plot_columns.present(cells["high_ms"]), strict=True)) == [
         (pytest.approx(1 / 1.2), 1.0),
         (2.0, pytest.approx(2.4)),
@@ -128,7 +128,7 @@ def test_buckets_with_bounds_beyond_a_logarithmic_axis_are_drawn_at_its_ends() -
 def test_cells_narrower_than_a_pixel_are_merged_without_loss() -> None:
     run = synthetic(["a"], 30, missing=range(0), values=3)
     times = [run.times[0] + index for index in range(3000)]
-    long = Run("r", 1.0, times, {CLUSTER: [None] * 3000}, {"read": list(run.buckets["read"]) * 100})
+    long = PlotData("r", 1.0, times, {CLUSTER: [None] * 3000}, {"read": list(run.buckets["read"]) * 100})
     cells = files(long, "heatmap_read")
     assert len(set(cells["time"])) < 800
     assert sum(plot_columns.present(cells["count"])) == 3000 * 3
@@ -147,7 +147,7 @@ def test_percentiles_exclude_the_warm_up() -> None:
 
 def test_percentiles_of_many_operations_stay_distinct_in_the_data_file(tmp_path: Path) -> None:
     buckets = Buckets((1.0, 2.0, inf), (0, 10**9, 0))
-    run = Run("r", 1.0, [1.0], {CLUSTER: [None]}, {"read": [buckets]})
+    run = PlotData("r", 1.0, [1.0], {CLUSTER: [None]}, {"read": [buckets]})
     write(run, tmp_path, only=["percentiles"])
     header, *rows = [line.split("\t") for line in (tmp_path / "percentiles.tsv").read_text().splitlines()]
     percentiles = [float(row[header.index("percentile")]) for row in rows]
@@ -157,7 +157,7 @@ def test_percentiles_of_many_operations_stay_distinct_in_the_data_file(tmp_path:
 
 def test_percentiles_exclude_an_interval_that_overlaps_the_warm_up() -> None:
     slow, fast = Buckets((1.0, 2.0, inf), (0, 8, 0)), Buckets((1.0, 2.0, inf), (8, 0, 0))
-    run = Run(
+    run = PlotData(
         "r",
         1.0,
         [1.0, 2.0, 3.0],
@@ -178,11 +178,11 @@ def test_points_in_the_warm_up_or_with_missing_nodes_have_their_own_states() -> 
 
 def test_identical_points_of_long_runs_are_drawn_once() -> None:
     row = {"operations_per_s": 5.0, "read_p95_ms": 1.0, "read_p99_ms": 2.0}
-    run = Run("r", 1.0, [float(index) for index in range(5000)], {CLUSTER: [row] * 5000})
+    run = PlotData("r", 1.0, [float(index) for index in range(5000)], {CLUSTER: [row] * 5000})
     assert files(run, "throughput_latency")["operations_per_s"] == [5.0]
 
 
 def test_long_runs_are_thinned() -> None:
     row = {"reads_per_s": 5.0, "cpu_user_pct": 10.0}
-    run = Run("r", 1.0, [float(index) for index in range(20000)], {CLUSTER: [row] * 20000})
+    run = PlotData("r", 1.0, [float(index) for index in range(20000)], {CLUSTER: [row] * 20000})
     assert len(files(run, "overview")["time"]) <= 2402

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from exporters.charts.axes import TimeAxis, linear, logarithmic, short, time_axis
 from exporters.charts.gnuplot_panel import time_axis_commands
-from exporters.charts.plot_data import CLUSTER, Run
+from exporters.charts.plot_data import CLUSTER, PlotData
 
 heights = st.floats(40, 1000)
 
@@ -50,9 +50,9 @@ def test_tic_labels_are_short() -> None:
     assert [short(value) for value in (0, 0.5, 1500, 20_000, 3e6, 2e9)] == ["0", "0.5", "1500", "20k", "3M", "2G"]
 
 
-def run_of(begin_s: float, seconds: float, count: int, zone_s: int = 0) -> Run:
+def run_of(begin_s: float, seconds: float, count: int, zone_s: int = 0) -> PlotData:
     times = [begin_s + seconds * (index + 1) for index in range(count)]
-    return Run("r", seconds, times, {CLUSTER: [None] * count}, zone_s=zone_s)
+    return PlotData("r", seconds, times, {CLUSTER: [None] * count}, zone_s=zone_s)
 
 
 def test_the_time_axis_begins_at_the_first_interval() -> None:

@@ -10,7 +10,7 @@ from collector.model.histogram import Buckets
 from collector.runs.run import ClientHost, RunCommand, RunNode, RunPhase
 from collector.runs.run import Run as RecordedRun
 from exporters.charts.plot_colours import PERCENTILE_STYLES
-from exporters.charts.plot_data import CLUSTER, Phase, Run
+from exporters.charts.plot_data import CLUSTER, Phase, PlotData
 from exporters.charts.plots import band, nodes
 from exporters.charts.plots.overview import _LATENCY as OVERVIEW
 from exporters.charts.plots.throughput_latency import _QUANTILES as PLOT_QUANTILES
@@ -35,7 +35,7 @@ PHASES = (
 )
 
 
-def texts_of(merged: Run, *results: ClientResult) -> list[str]:
+def texts_of(merged: PlotData, *results: ClientResult) -> list[str]:
     """Return the texts of all charts of a run's report."""
     data = replace(without_values(), merged=merged, results=results)
     return [text for section in report_of(data).sections for block in section.blocks for text in _texts(block)]
@@ -45,7 +45,7 @@ def _texts(block: object) -> list[str]:
     return [text.partition("; darkest")[0] for text in block.texts] if isinstance(block, Chart) else []
 
 
-def with_warm_up(merged: Run, factor: float) -> Run:
+def with_warm_up(merged: PlotData, factor: float) -> PlotData:
     """Return the run with the values of its warm-up multiplied."""
 
     def scaled(rows: object) -> list[object]:

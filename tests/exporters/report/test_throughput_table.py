@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from collector.load_results.client_result import ClientInterval, ClientResult, Operation
 from collector.runs.run import Run as RecordedRun
-from exporters.charts.plot_data import CLUSTER, Row, Run, missing
+from exporters.charts.plot_data import CLUSTER, PlotData, Row, missing
 from exporters.report.report_blocks import Block, Paragraph, Table
 from exporters.report.report_content import report_of
 from exporters.report.report_data import ReportData
@@ -27,7 +27,7 @@ def node_row(rate: float | None, length_s: float) -> Row | None:
     return None if rate is MISSING else {"reads_per_s": rate, "writes_per_s": 0.0, "interval_s": length_s}
 
 
-def merged(*nodes: Rates, interval_s: float = 1.0, lengths_s: Mapping[int, float] | None = None) -> Run:
+def merged(*nodes: Rates, interval_s: float = 1.0, lengths_s: Mapping[int, float] | None = None) -> PlotData:
     """Return a run that begins at 0 s, in which nodes have these rates of reads; MISSING where a node is missing.
 
     `lengths_s` has the time that the cluster's rates cover in an interval, if it is not `interval_s`.
@@ -41,10 +41,10 @@ def merged(*nodes: Rates, interval_s: float = 1.0, lengths_s: Mapping[int, float
         cluster.append(row if known else None)
     lengths = [(lengths_s or {}).get(index, interval_s) for index in range(len(times))]
     rows = {f"n{number}": [*map(node_row, rates, lengths)] for number, rates in enumerate(nodes)}
-    return Run("run", interval_s, times, {CLUSTER: cluster, **rows})
+    return PlotData("run", interval_s, times, {CLUSTER: cluster, **rows})
 
 
-def data_of(run: Run, *results: ClientResult, measured: tuple[float, float] = (0.0, 1000.0)) -> ReportData:
+def data_of(run: PlotData, *results: ClientResult, measured: tuple[float, float] = (0.0, 1000.0)) -> ReportData:
     """Return the data of a report with one measured phase."""
     settings = RunSettings(RecordedRun("run", 0.0, 1000.0, "0.1.0"), {})
     return ReportData(settings, run, "one clock", [PhaseSummary("main", *measured, {}, {})], results=results)

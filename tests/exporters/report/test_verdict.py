@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from collector.runs.run import Run as RecordedRun
-from exporters.charts.plot_data import Run
+from exporters.charts.plot_data import PlotData
 from exporters.report.report_blocks import Paragraph
 from exporters.report.report_data import ReportData
 from exporters.report.sections.verdict import verdict
@@ -19,7 +19,7 @@ USUAL = {"reads_per_s": 84.0, "read_p99_ms": 1.5, "writes_per_s": 166.0, **ERROR
 
 def texts_of(values: Mapping[str, Cell]) -> str:
     settings = RunSettings(RecordedRun("run", 0.0, 60.0, "0.1.0"), {})
-    data = ReportData(settings, Run("run", 1.0, [], {}), "", [PhaseSummary("main", 0.0, 60.0, values, {})])
+    data = ReportData(settings, PlotData("run", 1.0, [], {}), "", [PhaseSummary("main", 0.0, 60.0, values, {})])
     return " ".join(block.text for block in verdict(data).blocks if isinstance(block, Paragraph))
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from exporters.charts.all_plots import write
 from exporters.charts.gnuplot_process import draw
-from exporters.charts.plot_data import Run
+from exporters.charts.plot_data import PlotData
 from exporters.charts.sweep_plots.pareto_plot import pareto_front
 from exporters.charts.sweep_plots.sweep_plots import sweep_plots
 from exporters.charts.sweep_plots.swept_heatmap import highest_by_cell
@@ -32,7 +32,7 @@ from tests.exporters import golden
 from tests.exporters.results.sweep.swept import batch_table, outcome
 
 TABLE = batch_table()
-RUN = Run("load", 1.0, (), {}, footer=["command: load {c} {batch}"])
+RUN = PlotData("load", 1.0, (), {}, footer=["command: load {c} {batch}"])
 PLOTS = ["throughput_c", "throughput_batch", "latency_c", "latency_batch", "pareto", "heatmap_c_batch"]
 OF_THROUGHPUT = [name for name in PLOTS if not name.startswith("latency")]
 

@@ -9,7 +9,7 @@ import pytest
 
 from exporters.charts.all_plots import write
 from exporters.charts.gnuplot_process import draw
-from exporters.charts.plot_data import Run
+from exporters.charts.plot_data import PlotData
 from exporters.charts.sweep_plots.pareto_plot import pareto_front
 from exporters.charts.sweep_plots.sweep_plots import sweep_plots
 from exporters.charts.sweep_plots.swept_heatmap import highest_by_cell
@@ -20,7 +20,7 @@ from tests.exporters import golden
 from tests.exporters.results.sweep.swept import hostile_table, outcome
 
 TABLE = hostile_table()
-RUN = Run('load\'s "x"', 1.0, (), {}, footer=["command: load {c} `{level}`"])
+RUN = PlotData('load\'s "x"', 1.0, (), {}, footer=["command: load {c} `{level}`"])
 NAMES = ["throughput_c", "throughput_level", "latency_c", "latency_level", "pareto", "heatmap_c_level"]
 
 

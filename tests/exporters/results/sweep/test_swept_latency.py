@@ -10,12 +10,12 @@ import pytest
 from exporters.charts.all_plots import write
 from exporters.charts.gnuplot_panel import MAX_RUNS
 from exporters.charts.gnuplot_process import draw
-from exporters.charts.plot_data import Run
+from exporters.charts.plot_data import PlotData
 from exporters.charts.sweep_plots.sweep_plots import sweep_plots
 from exporters.results.sweep.run_values import CLIENT
 from exporters.results.sweep.sweep_rows import SweepRow, SweepTable
 
-RUN = Run("sweep", 1.0, (), {})
+RUN = PlotData("sweep", 1.0, (), {})
 PANELS = ("p50", "p95")
 Percentiles = tuple[float | None, float | None]
 
