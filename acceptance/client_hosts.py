@@ -20,7 +20,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from cli.recordings.run_defaults import results_in
+from cli.recordings.recording_arguments import results_in
 from cli.setup.demo.demo_cluster import LocalCluster, Plan, cache_folder
 from cli.setup.demo.demo_node import Node
 from collector.runs.run import Run

@@ -27,7 +27,7 @@ from cassandra.cluster import Cluster
 
 from acceptance import http_front_end, vegeta
 from acceptance.client_hosts import PLAN, latte, loaded_workload, running_cluster, status_of
-from cli.recordings.run_defaults import results_in
+from cli.recordings.recording_arguments import results_in
 from collector.load_results.client_result import ClientInterval
 from collector.load_results.formats.wrk import UNITS_S
 from collector.model.histogram import GROWTH

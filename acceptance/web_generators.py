@@ -26,7 +26,7 @@ from cassandra.concurrent import execute_concurrent_with_args
 from acceptance.client_hosts import PLAN, running_cluster, status_of
 from acceptance.http_front_end import MISSING_PAGE, ROWS
 from acceptance.load_generators import front_end, recorded
-from cli.recordings.run_defaults import results_in
+from cli.recordings.recording_arguments import results_in
 from cli.setup.demo.demo_cluster import cache_folder
 from cli.setup.demo.demo_node import Node
 from cli.setup.demo.java_runtime import fetch_jars, find_java

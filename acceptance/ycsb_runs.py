@@ -21,7 +21,7 @@ from cassandra.cluster import Cluster
 
 from acceptance.client_hosts import PLAN, latte, loaded_workload, running_cluster, status_of
 from acceptance.load_generators import recorded
-from cli.recordings.run_defaults import results_in
+from cli.recordings.recording_arguments import results_in
 from cli.setup.demo.demo_cluster import cache_folder
 from cli.setup.demo.java_runtime import fetch_jars, find_java
 from tests.real.nodes import no_progress

@@ -30,6 +30,12 @@ _NOT_IN_NAMES = re.compile(r"[^\w.+-]+")
 MAX_NAME_CHARS = 60
 _NOT_IN_FOLDERS = re.compile(r"[^\w.+-]+", re.ASCII)
 MAX_COMBINATION_CHARS = 100
+UNFINISHED_SUBFOLDER = "unfinished"
+"""The subdirectory of a sweep or search for runs that did not end and are not in its results."""
+LOG_FILE = "command.log"
+SPOOL_FOLDER = re.compile(r"/tmp/casstat-[0-9a-f]{32}")  # noqa: S108 - the client chooses a name that nobody can guess
+BEGUN_FILE = "begun"
+"""Exists once the start time of a command on this host is known."""
 
 
 def default_folder(name: str, begin_s: float) -> Path:

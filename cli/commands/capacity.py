@@ -92,8 +92,8 @@ def command(context: click.Context, /, **options: Any) -> None:
     """
     # Before the import, because the program imports numpy.
     require_packages("capacity", "numpy", also=["orjson"])
-    from cli.experiments.capacity.capacity_program import CapacityOptions, capacity
-    from cli.runs.record_program import RecordSettings
+    from cli.experiments.capacity_program import CapacityOptions, capacity
+    from cli.record.record_program import RecordSettings
     from exporters.results.capacity.search import SearchPlan
 
     own = {name: options.pop(name) for name in ("objectives", "settle_s", "max_time_s", "resume")}

@@ -16,10 +16,10 @@ def command(folder: str, words: tuple[str, ...], collect: bool, run_name: str, l
 
     `casstat record --client-host ssh://HOST` runs this command on HOST.
     """
-    from cli.runs.clients import remote_command
-    from cli.runs.ssh.spool_folder import FOLDER
+    from cli.record.clients import remote_command
+    from cli.run_folder import SPOOL_FOLDER
 
-    if not FOLDER.fullmatch(folder):
+    if not SPOOL_FOLDER.fullmatch(folder):
         raise click.UsageError("SPOOL is not the name of a spool")
     if collect:
         remote_command.collect(Path(folder))

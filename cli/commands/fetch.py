@@ -44,7 +44,7 @@ def command(**options: Any) -> None:
     """
     recovered: Path | None = options.pop("recover")
     if recovered is not None:
-        from cli.runs.recovery import recover
+        from cli.record.recovery import recover
 
         if any(value for name, value in options.items() if name != "agent"):
             raise click.UsageError("--recover cannot be combined with NODE or options for a new run")
@@ -54,7 +54,7 @@ def command(**options: Any) -> None:
         raise click.UsageError("no node given (hint: run 'casstat fetch 10.0.0.7 --last 1h -o DIR')")
     if options["folder"] is None:
         raise click.UsageError("no directory given (hint: use -o DIR)")
-    from cli.recordings.object_urls import local_output
+    from cli.recordings.object_storage import local_output
     from cli.runs.fetch_program import FetchSettings, fetch
 
     with local_output(options.pop("folder")) as output:

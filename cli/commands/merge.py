@@ -43,7 +43,7 @@ def command(folder: Path | ObjectUrl, series: bool, scheduler: str | None, **opt
     from cli.recordings.merge_cluster import on_cluster
     from cli.recordings.merge_options import MergeSettings
     from cli.recordings.merge_program import merge_into, write_series
-    from cli.recordings.object_urls import local_output, local_settings
+    from cli.recordings.object_storage import local_output, local_settings
 
     given = MergeSettings(**options)
     with ExitStack() as stack:

@@ -12,6 +12,6 @@ def command() -> None:
     import json
     import sys
 
-    from cli.runs.clients.isolated_read import answer
+    from cli.runs.isolated_read import answer
 
     sys.stdout.buffer.write(answer(json.load(sys.stdin)))

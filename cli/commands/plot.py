@@ -81,7 +81,7 @@ def command(
     phase begins at the same time in all runs.
     """
     from cli.recordings.merge_options import MergeSettings
-    from cli.recordings.object_urls import local_output, local_settings
+    from cli.recordings.object_storage import local_output, local_settings
     from cli.recordings.plot_program import POINTS, Drawing, plot_into
 
     names = [name.strip() for name in only.split(",") if name.strip()]

@@ -57,6 +57,6 @@ def command(context: click.Context, /, **options: Any) -> None:
     The exit status is the command's: 128 plus the signal number if a signal ended it, 126 if it is not executable, 127
     if it is not found. It is 1 if the command succeeds but a condition of --fail-if holds, and 125 if casstat fails.
     """
-    from cli.runs.record_program import RecordSettings, record
+    from cli.record.record_program import RecordSettings, record
 
     context.exit(record(RecordSettings(command=context.obj, **options)))

@@ -15,9 +15,15 @@ from cli.errors import CasstatError, note
 from cli.line.node_selection import LineSettings
 from cli.parameters.parameter_types import Duration, TimeOfDay, range_options
 from cli.parameters.recording_options import ObjectUrl, RecordingPath, read_limits
-from cli.recordings.object_urls import local_copies
-from cli.recordings.recording_arguments import check_names, finding_text, recorded_bounds, unfinished_text
-from cli.recordings.run_defaults import NodeFiles, files_by_node
+from cli.recordings.object_storage import local_copies
+from cli.recordings.recording_arguments import (
+    NodeFiles,
+    check_names,
+    files_by_node,
+    finding_text,
+    recorded_bounds,
+    unfinished_text,
+)
 from collector.printable import one_line
 from collector.recording.writer import folder_name
 

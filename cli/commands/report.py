@@ -7,7 +7,7 @@ import click
 
 from cli.errors import echo
 from cli.parameters.recording_options import ObjectUrl, RecordingPath
-from cli.recordings.object_urls import local_copies, local_output
+from cli.recordings.object_storage import local_copies, local_output
 
 GROUP = "analyse"
 
@@ -45,7 +45,7 @@ def command(
     throughput and latency, each node, events, settings and clocks.
     `casstat record` writes it at the end of a run.
     """
-    from cli.runs.report_program import ReportSettings, report
+    from cli.runs.finish import ReportSettings, report
 
     paths = (run,) if baseline is None else (run, baseline)
     with local_copies(paths) as copies, local_output(folder or run) as output:

@@ -35,7 +35,7 @@ def command(
     from cli.runs.run_list import listed_runs, print_runs, show_run
 
     if locations and locations[0] == REDACT:
-        from cli.runs.redact_program import redact_runs
+        from cli.runs.run_redaction import redact_runs
 
         if len(locations) != 2:
             raise click.UsageError("redact takes one directory (hint: use 'casstat runs redact DIR')")

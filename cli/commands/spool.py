@@ -16,13 +16,13 @@ def command(folder: str, existing: bool, keep: bool, source: str, lease: float |
 
     `casstat record ssh://HOST` runs this command on HOST.
     """
-    from cli.runs.ssh import remote_spool, spool_keeper
-    from cli.runs.ssh.spool_folder import FOLDER
+    from cli.record.ssh import remote_spool
+    from cli.run_folder import SPOOL_FOLDER
 
-    if not FOLDER.fullmatch(folder):
+    if not SPOOL_FOLDER.fullmatch(folder):
         raise click.UsageError("DIR is not the name of a spool")
     lease_s = remote_spool.LEASE_S if lease is None else lease
     if keep:
-        spool_keeper.keep(Path(folder), lease_s, source)
+        remote_spool.keep(Path(folder), lease_s, source)
     else:
         remote_spool.attend(Path(folder), lease_s, source, may_create=not existing)

@@ -58,9 +58,9 @@ def command(context: click.Context, /, **options: Any) -> None:
 
     The exit status is 1 if a run failed.
     """
-    from cli.experiments.sweep.sweep_program import sweep
-    from cli.experiments.sweep.sweep_settings import SweepOptions, items_per_op_of, parameters_of, words_of
-    from cli.runs.record_program import RecordSettings
+    from cli.experiments.sweep_program import sweep
+    from cli.experiments.sweep_settings import SweepOptions, items_per_op_of, parameters_of, words_of
+    from cli.record.record_program import RecordSettings
 
     own = {name: options.pop(name) for name in ("repeats", "order", "pause_s", "resume", "confirmed")}
     parameters = parameters_of(options.pop("parameters"))

@@ -30,6 +30,6 @@ def command(**options: Any) -> None:
     merge, plot, replay, report, runs and fetch accept such URLs, and read only what a time range needs. `casstat agent
     --to s3://BUCKET/PREFIX` uploads every five minutes.
     """
-    from cli.recordings.upload_program import UploadSettings, upload
+    from cli.recordings.object_storage import UploadSettings, upload
 
     upload(UploadSettings(**options))

@@ -22,7 +22,7 @@ from cli.install_hint import require_packages
 from cli.parameters.parameter_types import bounds
 from cli.parameters.recording_options import ObjectUrl
 from cli.recordings.merge_options import MergeSettings
-from cli.recordings.object_urls import last_name, open_store, store_errors
+from cli.recordings.object_storage import last_name, open_store, store_errors
 from collector.merge.merge import COLUMNAR_NEEDS
 from collector.printable import count_text, one_line
 from collector.recording.object_store import StoredObject, parts_of

@@ -1,7 +1,9 @@
-"""Helpers for commands that take recordings: findings as text, time ranges, and name checks."""
+"""The recordings and runs that are given to commands: their files, time ranges, clock corrections and findings."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,10 +12,196 @@ import click
 from cli.errors import CasstatError
 from cli.line.line_program import missing_recorded_message
 from cli.parameters.parameter_types import TimeOfDay, bounds
-from collector.printable import count_text
+from collector.load_results import result_file
+from collector.load_results.client_result import ClientResult
+from collector.load_results.result_file import ResultFileError, read_result
+from collector.merge.clock_correction import MIN_STEP_S
+from collector.printable import count_text, one_line
+from collector.recording.files import journal_files
+from collector.runs.run import Run, RunNode
+from collector.runs.run_file import FILE, RunFileError, is_run, read_run
 
 if TYPE_CHECKING:
+    from collector.merge.clock_correction import ClockCorrection
+    from collector.merge.recordings import Recording
     from collector.recording.reader import Finding, Integrity
+
+# A run's recordings are in `nodes/NODE/FILE`.
+_RUN_DEPTH = 3
+RESULT_SUFFIX = ".json"
+
+
+def run_at(paths: Sequence[Path]) -> Run | None:
+    """Return the run if the only path is a run directory; None if no path belongs to a run.
+
+    Raises click.UsageError for any other combination of paths, because the time range and the clocks are then unknown,
+    and CasstatError if the run's file cannot be read.
+    """
+    folder = next(filter(is_run, paths), None)
+    if folder is None:
+        for path in paths:
+            _require_no_run_around(path)
+        return None
+    if len(set(paths)) > 1:
+        raise click.UsageError(f"{folder}: a run cannot be combined with other recordings")
+    return read_run_in(folder)
+
+
+def _require_no_run_around(path: Path) -> None:
+    """Raise click.UsageError if a path is part of a run or contains runs: their clock offsets would not be applied."""
+    for parent in path.absolute().parents[:_RUN_DEPTH]:
+        if is_run(parent):
+            raise click.UsageError(f"{path} is part of the run {parent} (hint: use the run's directory, and --nodes)")
+    runs = sorted(run.parent.name for run in path.glob(f"*/{FILE}")) if path.is_dir() else []
+    if runs:
+        raise click.UsageError(f"{path} contains runs (hint: use one of them, such as {path / runs[0]})")
+
+
+def read_run_in(folder: Path) -> Run:
+    """Return the run in a directory. Raises CasstatError if the run's file cannot be read."""
+    try:
+        return read_run(folder)
+    except OSError as error:
+        raise CasstatError(f"{folder / FILE}: {error.strerror}") from None
+    except RunFileError as error:
+        raise CasstatError(f"{folder / FILE}: {error}") from None
+
+
+def limits_of(run: Run | None, phase: str | None) -> tuple[float, float | None] | None:
+    """Return the time range of a run or of one of its phases; None without a run. Raises click.UsageError.
+
+    The end is None if the run has not ended.
+    """
+    if phase is None:
+        return None if run is None else (run.begin_s, run.end_s)
+    if run is None:
+        raise click.UsageError("--phase requires a run directory")
+    try:
+        limits = run.phase(phase)
+    except KeyError:
+        names = one_line(", ".join(known.name for known in run.phases))
+        hint = f"choose from {names}" if names else "omit --phase, because the run has no phases"
+        raise click.BadParameter(f"unknown phase '{one_line(phase)}' (hint: {hint})", param_hint="--phase") from None
+    return limits.begin_s, limits.end_s
+
+
+@dataclass(frozen=True)
+class NodeFiles:
+    """The files of one node's recording, and the time range to read, on the node's clock.
+
+    `begin` and `end` are the user's, or those of the run or phase, which are further apart if the clock was set.
+    """
+
+    files: list[Path]
+    begin: float | TimeOfDay | None
+    end: float | TimeOfDay | None
+
+
+def files_by_node(
+    path: Path, phase: str | None, begin: float | TimeOfDay | None, end: float | TimeOfDay | None
+) -> dict[Path, NodeFiles]:
+    """Return the recordings at a path, keyed by directory; for a run, only those of its nodes.
+
+    Raises CasstatError and click.UsageError.
+    """
+    run = read_run_in(path) if is_run(path) else None
+    limits = limits_of(run, phase)
+    if run is None or limits is None:
+        files: dict[Path, list[Path]] = {}
+        for file in _files_in(path):
+            files.setdefault(file.parent, []).append(file)
+        return {folder: NodeFiles(of_node, begin, end) for folder, of_node in files.items()}
+    nodes = {}
+    for node in run.nodes:
+        if recording := _recording_of(node, run):
+            folder = path / recording
+            clock = _clock_of(run, node, _only_recording(folder) if _was_set(run, node) else None)
+            begin_s, end_s = clock.shown_s(limits[0], inf if limits[1] is None else limits[1])
+            nodes[folder] = NodeFiles(
+                _files_in(folder), begin_s if begin is None else begin, end_s if end is None else end
+            )
+    return nodes
+
+
+def _only_recording(folder: Path) -> "Recording | None":
+    """Return the recording in a node's directory; None if it has no ticks. Raises CasstatError."""
+    from collector.merge.recordings import recordings, sessions
+
+    try:
+        return next(iter(recordings(sessions([folder])[0])[0]), None)
+    except OSError as error:
+        raise CasstatError(f"{error.filename}: {error.strerror}") from None
+
+
+def _files_in(path: Path) -> list[Path]:
+    """Return the journal files at a path. Raises CasstatError."""
+    try:
+        return list(journal_files(path))
+    except OSError as error:
+        raise CasstatError(f"{error.filename}: {error.strerror}") from None
+
+
+def recordings_in(folder: Path, run: Run) -> list[Path]:
+    """Return the directories of a run's recordings, without others such as those that are being recovered.
+
+    While the run is being recorded, they include the journals of private agents.
+    """
+    return [folder / path for node in run.nodes if (path := _recording_of(node, run))]
+
+
+def nodes_without_recording(folder: Path, run: Run, merged: Mapping[str, Iterable[Path]]) -> list[RunNode]:
+    """Return the nodes of the run in `folder` without merged recordings; `merged` are the directories of the others."""
+    known = {path.resolve() for paths in merged.values() for path in paths}
+    return [
+        node for node in run.nodes if not (path := _recording_of(node, run)) or (folder / path).resolve() not in known
+    ]
+
+
+def _recording_of(node: RunNode, run: Run) -> str:
+    return node.folder or (node.journal if run.end_s is None else "")
+
+
+def clocks_of(folder: Path, run: Run, node_recordings: Iterable["Recording"]) -> "dict[str, ClockCorrection]":
+    """Return a run's clock corrections, keyed by node; recordings are matched to the run's nodes by directory."""
+    by_folder = {(folder / path).resolve(): node for node in run.recorded if (path := _recording_of(node, run))}
+    return {
+        recording.node: _clock_of(run, by_folder[node_folder], recording)
+        for recording in node_recordings
+        if (node_folder := recording.sessions[-1].folder.resolve()) in by_folder
+    }
+
+
+def _was_set(run: Run, node: RunNode) -> bool:
+    """Return whether a node's clock may have been set during a run."""
+    offsets_s = [clock.offset_s for clock in node.clocks]
+    changes_s = [max(offsets_s, default=0.0) - min(offsets_s, default=0.0), *(step.step_s for step in run.clock_steps)]
+    return any(abs(change_s) > MIN_STEP_S for change_s in changes_s)
+
+
+def _clock_of(run: Run, node: RunNode, recording: "Recording | None") -> "ClockCorrection":
+    """Return the correction of a node's clock, with the steps in its recording if the clock may have been set."""
+    stepped = None
+    if recording is not None and _was_set(run, node):
+        from collector.merge.clock_steps import clock_with_steps
+
+        stepped = clock_with_steps(recording, [(clock.at_s, clock.offset_s) for clock in node.clocks])
+    return stepped or node.clock_correction()
+
+
+def results_in(folder: Path) -> list[ClientResult]:
+    """Return the results that have been imported into a run. Raises CasstatError."""
+    return [result for _, result in stored_results(folder)]
+
+
+def stored_results(folder: Path) -> Iterator[tuple[Path, ClientResult]]:
+    """Yield the results in a run, each with its file. Raises CasstatError."""
+    for path in sorted((folder / result_file.FOLDER).glob(f"*{RESULT_SUFFIX}")):
+        try:
+            yield path, read_result(path)
+        except ResultFileError as error:
+            raise CasstatError(f"{path}: {error}") from None
+        except OSError as error:
+            raise CasstatError(f"{path}: {error.strerror}") from None
 
 
 def finding_text(file: Path, finding: "Finding") -> str:

@@ -13,8 +13,7 @@ import click
 from cli.errors import CasstatError, echo, note
 from cli.parameters.jolokia_options import warn_of_sink
 from cli.parameters.parameter_types import TimeOfDay
-from cli.recordings.recording_arguments import recorded_bounds
-from cli.recordings.run_defaults import NodeFiles, files_by_node
+from cli.recordings.recording_arguments import NodeFiles, files_by_node, recorded_bounds
 from collector.printable import count_text
 from collector.recording.header import MAX_SERIES, SeriesLimit
 from collector.recording.writer import Position, sort_key

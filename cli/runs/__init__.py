@@ -1,1 +1,1 @@
-"""Records, fetches, completes, summarises and lists runs. A run is a period in which a cluster is measured."""
+"""What is done with recorded runs: imports, summaries, reports, comparisons, lists and redaction; and fetching."""

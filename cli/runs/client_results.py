@@ -16,10 +16,9 @@ from typing import TypeVar
 import click
 
 from cli.errors import CasstatError, note
-from cli.recordings.run_defaults import RESULT_SUFFIX, results_in, stored_results
-from cli.runs.clients.isolated_read import read_isolated, read_limited
-from cli.runs.clients.result_files import FILES_FOLDER
-from cli.runs.command.command_log import LOG_FILE
+from cli.recordings.recording_arguments import RESULT_SUFFIX, results_in, stored_results
+from cli.run_folder import LOG_FILE
+from cli.runs.isolated_read import read_isolated, read_limited
 from collector.load_results import result_file
 from collector.load_results.client_format import (
     AmbiguousFormatError,
@@ -47,11 +46,11 @@ from exporters.results.summary.client_values import total_within
 
 Result = TypeVar("Result")
 Reading = Callable[[Path, FormatChoice, CommandTimes], ClientResult]
-
 CHUNK_BYTES = 1 << 20
 PERCENTAGES = (50, 95, 99)
 WAITING_COMMANDS = ("sleep",)
 """Commands that end when a load is expected to have ended; the load itself is run by something else."""
+FILES_FOLDER = "files"
 
 
 @dataclass(frozen=True)

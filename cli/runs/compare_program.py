@@ -10,7 +10,7 @@ import click
 
 from cli.errors import CasstatError, echo, note
 from cli.install_hint import require_packages
-from cli.recordings.run_defaults import read_run_in
+from cli.recordings.recording_arguments import read_run_in
 from cli.run_folder import RUNS_FOLDER
 from cli.runs.run_summary import measured_phases
 from cli.runs.summary_file import read_summaries

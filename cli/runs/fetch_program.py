@@ -1,4 +1,4 @@
-"""The program behind `casstat fetch`: fetches recordings into a new run, and reports progress and problems."""
+"""The program behind `casstat fetch`: fetches recordings from agents or object storage into a new run."""
 
 import sys
 import time
@@ -13,17 +13,21 @@ import click
 from cli.errors import CasstatError, echo, note
 from cli.parameters.jolokia_options import JolokiaSettings
 from cli.parameters.parameter_types import TimeOfDay
-from cli.runs.agents.agent_clients import agent_clients
-from cli.runs.stored_fetch import fetch_stored
+from cli.recordings.object_storage import open_store
+from cli.runs.agent_clients import agent_clients
 from collector.agents.addresses import NodeAddress
 from collector.agents.agent_client import AgentClient
 from collector.agents.agent_nodes import INTERRUPTED
-from collector.agents.fetching import FetchRange, fetched
+from collector.agents.fetching import Fetched, FetchRange, fetched
+from collector.merge.recordings import sessions
 from collector.printable import count_text, local_time, one_line
 from collector.recording.codec import MAX_TIME_S
-from collector.recording.object_store import is_object_url
+from collector.recording.object_store import ObjectStore, ObjectStoreError, is_object_url, parts_of
+from collector.recording.reader import entries, read
+from collector.recording.recording_download import download_recordings
+from collector.recording.trimming import TickSpan
 from collector.runs.run import NodeClock, Run, RunNode
-from collector.runs.run_file import write_run
+from collector.runs.run_file import NODES_FOLDER, write_run
 from collector.runs.run_texts import accepted_name
 
 SHOWN_EVERY_S = 0.5
@@ -57,7 +61,7 @@ def fetch(settings: FetchSettings) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise CasstatError(f"{folder}: already exists (hint: choose another directory)")
     with Progress() as progress:
-        result = fetch_stored(urls[0], wanted, folder) if urls else fetched(clients, wanted, folder, progress.add)
+        result = _fetch_stored(urls[0], wanted, folder) if urls else fetched(clients, wanted, folder, progress.add)
     name = settings.name or accepted_name(folder.resolve().name)
     run = Run(name, wanted.begin_s, wanted.end_s, version("casstat"), nodes=result.nodes)
     is_run = any(node.ticks for node in result.nodes)
@@ -67,7 +71,7 @@ def fetch(settings: FetchSettings) -> None:
             write_run(folder, run)
     except OSError as failed:
         error = error or failed
-    report_nodes(folder, result.nodes)
+    _report_nodes(folder, result.nodes)
     if error is not None and is_run:
         note(f"{folder}: the run is incomplete")
     if isinstance(error, OSError):
@@ -114,7 +118,7 @@ def _require_agent(address: NodeAddress) -> None:
         )
 
 
-def report_nodes(folder: Path, nodes: Sequence[RunNode]) -> None:
+def _report_nodes(folder: Path, nodes: Sequence[RunNode]) -> None:
     """Print the problems, a line for each fetched node with times on this host's clock, and the directory."""
     for node in nodes:
         if node.problem and node.problem != INTERRUPTED:
@@ -167,3 +171,39 @@ class Progress:
                 self._shown_s, self._is_shown = self._clock(), True
                 sys.stderr.write(f"\r{self._bytes / 1e6:.1f} MB fetched\x1b[K")
                 sys.stderr.flush()
+
+
+def _fetch_stored(url: str, wanted: FetchRange, run: Path) -> Fetched:
+    """Fetch the ticks in a time range of all nodes at a URL into `run`. Raises CasstatError."""
+    store = open_store(url)
+    try:
+        parts = parts_of(store.objects())
+        if not parts:
+            raise CasstatError(f"{store.name}: no recordings found")
+        objects = [part.stored for of_file in parts.values() for part in of_file]
+        folder = run / NODES_FOLDER
+        download_recordings(store, objects, folder, wanted.begin_s, wanted.end_s)
+        folders = {folder / node: f"{NODES_FOLDER}/{node}".rstrip("/") for node, _ in parts}
+        return Fetched(tuple(_node(store, path, name, wanted) for path, name in folders.items()))
+    except ObjectStoreError as error:
+        raise CasstatError(str(error)) from None
+    except OSError as error:
+        return Fetched((), error)
+
+
+def _node(store: ObjectStore, folder: Path, name: str, wanted: FetchRange) -> RunNode:
+    """Return the node whose recording is in a directory. Raises OSError."""
+    span = TickSpan()
+    recorded, _ = sessions([folder])
+    for session in recorded:
+        for file in session.files:
+            for entry in entries(read(file)):
+                if wanted.begin_s <= entry.snapshot.tick.time_s <= wanted.end_s:
+                    span.add(entry.snapshot.tick.time_s)
+    address = f"{store.name}/{folder.name}"
+    if not span.ticks:
+        return RunNode(folder.name, address, problem=f"{address}: no ticks were recorded in this time range")
+    last = max(recorded, key=lambda session: session.end_s)
+    return RunNode(
+        last.node, address, name, span.ticks, span.begin_s, span.end_s, last.head.interval_s, last.head.writer
+    )

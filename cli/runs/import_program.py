@@ -7,7 +7,7 @@ from re import Pattern
 import click
 
 from cli.errors import CasstatError, echo, note
-from cli.recordings.run_defaults import read_run_in, run_at
+from cli.recordings.recording_arguments import read_run_in, run_at
 from cli.run_folder import is_being_recorded
 from cli.runs.client_results import expanded, imported, result_lines
 from cli.runs.finish import summarise

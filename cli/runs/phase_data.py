@@ -6,8 +6,8 @@ from typing import Any
 
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import NoDataError, merged
-from cli.recordings.run_defaults import results_in
-from cli.recordings.settings_of_run import node_settings
+from cli.recordings.recording_arguments import results_in
+from cli.runs.run_summary import node_settings
 from collector.merge.grid import ClusterSample, SpanGrid
 from collector.printable import count_text
 from collector.runs.run import RunPhase

@@ -10,9 +10,9 @@ from urllib.parse import quote
 
 from cli.errors import CasstatError, echo, note
 from cli.parameters.jolokia_options import JolokiaSettings
-from cli.recordings.object_urls import metadata_copies
+from cli.recordings.object_storage import metadata_copies
 from cli.run_folder import RUNS_FOLDER, RUNS_SUBFOLDER, is_being_recorded
-from cli.runs.agents.agent_clients import agent_clients
+from cli.runs.agent_clients import agent_clients
 from cli.runs.summary_file import SUMMARY_FILE, read_summaries
 from collector.agents.agent_client import AgentClient
 from collector.agents.agent_connection import AgentError

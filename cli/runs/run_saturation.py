@@ -8,8 +8,7 @@ from pathlib import Path
 from cli.errors import CasstatError
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import NoDataError, merged
-from cli.runs.clients.client_host_summary import merged_client_hosts
-from cli.runs.run_summary import measured_phases
+from cli.runs.run_summary import measured_phases, merged_client_hosts
 from collector.merge.grid import SpanGrid
 from collector.runs.run import Run
 from exporters.results.saturation.saturation import Interval, Loads, Saturation, saturation

@@ -1,35 +1,55 @@
-"""Computes the summaries of a run's phases from the recordings of its nodes."""
+"""The summary of a completed run: its nodes, their settings, its client hosts and its client results."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import floor, inf
 from pathlib import Path
+from typing import TypeVar
 
+import click
+
+from cli.errors import CasstatError, note
+from cli.parameters.recording_options import memory_limit
+from cli.parameters.ssh_address import SshAddressError, labels_of, parse_ssh_address
 from cli.recordings.merge_options import MergeSettings
-from cli.recordings.merge_program import merged
-from cli.recordings.run_defaults import nodes_without_recording
+from cli.recordings.merge_program import NoDataError, merged
+from cli.recordings.recording_arguments import clocks_of, nodes_without_recording, read_run_in, results_in
 from collector.merge.coverage import NodeCoverage, coverage_of, not_recorded
 from collector.merge.grid import ClusterSample, SpanGrid
-from collector.merge.merge_job import Merged, NodeRun
+from collector.merge.merge import merge
+from collector.merge.merge_job import Job, Merged, NodeResult, NodeRun
 from collector.merge.node_settings import NEEDS as SETTING_NEEDS
 from collector.merge.node_settings import NodeSettings, settings_of
+from collector.merge.recordings import recordings, sessions
+from collector.model.metric import Series
 from collector.model.sample import Sample
 from collector.model.snapshot import NEVER
-from collector.runs.run import TOTAL, Run, RunNode, RunPhase
+from collector.recording.header import MAX_MEMORY_BYTES
+from collector.runs.run import TOTAL, ClientHost, Run, RunCondition, RunNode, RunPhase
 from exporters.results.comparison.run_settings import RunSettings, settings_texts
+from exporters.results.summary.client_values import with_client_values
+from exporters.results.summary.conditions import condition_of
 from exporters.results.summary.phase_summary import (
+    CLIENT_NEEDS,
     NEEDS,
+    ClientHostInterval,
+    Peak,
     PhaseSummary,
+    client_intervals,
+    client_peaks,
     coverage_cells,
     incomplete_nodes,
     peak_rows,
     peaks_of,
     phase_values,
+    with_error_share,
 )
 from exporters.rows.merged_rows import Choice, Row
 
 _NO_SAMPLE = ClusterSample(Sample("", NEVER, {}, {}), 0)
+Result = TypeVar("Result")
+Product = TypeVar("Product")
 
 
 @dataclass(frozen=True)
@@ -175,3 +195,118 @@ def _missing(interval_s: float, ticks: int, lengths_s: Iterable[float]) -> int:
     If n intervals fit into the length of a phase, the phase contains at least n - 1 complete intervals.
     """
     return max(0, sum(max(0, floor(length_s / interval_s) - 1) for length_s in lengths_s) - ticks)
+
+
+def attempt(step: Callable[[], Result]) -> Result | None:
+    """Return the result of a step; if it fails or needs too much memory, print the error and return None."""
+    try:
+        with memory_limit(MAX_MEMORY_BYTES):
+            return step()
+    except (CasstatError, click.ClickException) as error:
+        note(error.format_message() if isinstance(error, click.ClickException) else str(error))
+        return None
+
+
+def completed_summary(folder: Path, run: Run) -> RunSummary | None:
+    """Return the run's summary, or None if it cannot be computed.
+
+    Values of client hosts and client results that cannot be read are left out.
+    """
+    summary = attempt(lambda: summary_of(folder, run))
+    if summary is None:
+        return None
+    phases = attempt(lambda: _with_client_peaks(folder, run, summary.phases)) or summary.phases
+    phases = attempt(lambda: with_client_values(phases, results_in(folder))) or phases
+    return replace(summary, phases=with_error_share(phases))
+
+
+def with_checked_conditions(run: Run, summary: RunSummary | None) -> Run:
+    """Return the run with the results of its conditions; a condition that this version cannot parse is unchanged."""
+    summaries = summary.phases if summary else []
+    return replace(run, conditions=tuple(_checked(condition, summaries) for condition in run.conditions))
+
+
+def _checked(condition: RunCondition, summaries: Sequence[PhaseSummary]) -> RunCondition:
+    try:
+        reasons = tuple(condition_of(condition.text).failures(summaries))
+    except ValueError:
+        return condition
+    return replace(condition, met=bool(reasons), reasons=reasons)
+
+
+def _with_client_peaks(folder: Path, run: Run, summaries: Sequence[PhaseSummary]) -> list[PhaseSummary]:
+    """Return a run's summaries with the highest values of the client hosts.
+
+    The last summary may be a total, which overlaps the others. Raises CasstatError and TooManySeriesError.
+    """
+    peaks = [*client_peaks_of(folder, run, summaries[:-1]), *client_peaks_of(folder, run, summaries[-1:])]
+    return [replace(summary, client_peaks=of_phase) for summary, of_phase in zip(summaries, peaks, strict=True)]
+
+
+def client_peaks_of(folder: Path, run: Run, phases: Sequence[RunPhase | PhaseSummary]) -> list[dict[str, Peak]]:
+    """Return the highest values of the client hosts in each phase; `phases` must be in order and not overlap.
+
+    Raises CasstatError and TooManySeriesError.
+    """
+    interval_s = max((host.interval_s for host in run.client_hosts if host.interval_s is not None), default=inf)
+    grid = SpanGrid(interval_s, spans=tuple((phase.begin_s, phase.end_s) for phase in phases))
+    intervals: list[list[tuple[str, float, ClientHostInterval]]] = [[] for _ in phases]
+    for node in merged_client_hosts(folder, run, grid, CLIENT_NEEDS, client_intervals):
+        for interval in node.product:
+            intervals[grid.span_of(interval.index)].append((node.node, grid.end_of(interval.index), interval))
+    return [client_peaks(in_phase) for in_phase in intervals]
+
+
+def merged_client_hosts(
+    folder: Path, run: Run, grid: SpanGrid, needs: frozenset[str | Series], make: Callable[[NodeRun], Product]
+) -> Sequence[NodeResult[Product]]:
+    """Return the result of `make` for each client host with a recording; `needs` are the metrics that it needs.
+
+    Raises CasstatError and TooManySeriesError.
+    """
+    labels = _labels(run.client_hosts)
+    hosts = {label: host for label, host in zip(labels, run.client_hosts, strict=True) if host.folder}
+    if not hosts or not grid.spans:
+        return []
+    try:
+        # The sessions of hosts with the same name must not be combined, so they get the hosts' labels.
+        host_recordings, _ = recordings(
+            [
+                replace(session, node=label)
+                for label, host in hosts.items()
+                for session in sessions([folder / host.folder])[0]
+            ]
+        )
+        clocks = clocks_of(folder, run, host_recordings)
+        return merge(host_recordings, Job(grid, clocks, needs, make)).nodes
+    except OSError as error:
+        raise CasstatError(f"{error.filename}: {error.strerror}") from None
+
+
+def _labels(hosts: Sequence[ClientHost]) -> list[str]:
+    """Return the hosts' names or, if two hosts have the same name, labels for their addresses. Raises CasstatError."""
+    names = [host.name for host in hosts]
+    if len(set(names)) == len(names):
+        return names
+    try:
+        return labels_of([parse_ssh_address(host.address) for host in hosts])
+    except SshAddressError as error:
+        raise CasstatError(str(error)) from None
+
+
+def run_settings(folder: Path) -> RunSettings:
+    """Return the settings of a run in a directory. Raises CasstatError and click.UsageError."""
+    run = read_run_in(folder)
+    if run.end_s is None:
+        raise CasstatError(f"{folder}: the run has not ended (hint: run 'casstat fetch --recover {folder}')")
+    grid = SpanGrid(inf, spans=((run.begin_s, run.end_s),))
+    try:
+        result, _ = merged(MergeSettings((folder,)), node_settings, SETTING_NEEDS, grid=grid, quiet=True)
+    except NoDataError as error:
+        raise CasstatError(f"{folder}: {error}") from None
+    return RunSettings(run, {node.node: node.product for node in result.nodes})
+
+
+def node_settings(_: object, node: NodeRun) -> NodeSettings:
+    """Return a node's settings; merges can call it in another process."""
+    return settings_of(node)

@@ -22,7 +22,7 @@ from cli.errors import CasstatError, echo
 from cli.parameters.agent_options import agent_access, warn_of_agents
 from cli.parameters.jolokia_options import JolokiaSettings, connect
 from cli.parameters.parameter_types import TimeOfDay
-from cli.runs.agents.agent_clients import agent_clients
+from cli.runs.agent_clients import agent_clients
 from cli.top.node_table import why_not
 from cli.top.screen import screen
 from cli.top.screen_rows import RenderContext
@@ -114,9 +114,9 @@ def _plan_of_this_machine(settings: TopSettings, stack: ExitStack) -> Plan:
     Raises click.UsageError, and CasstatError if no Cassandra answers.
     """
     # Imported here because the other ways to name nodes do not need agents of their own.
-    from cli.runs.command_session import live_plan
-    from cli.runs.preflight import wait_for_answers
-    from cli.runs.run_nodes import agents_of
+    from cli.record.command.output_observers import live_plan
+    from cli.record.preflight import wait_for_answers
+    from cli.record.run_nodes import agents_of
 
     clients = agent_clients(settings.agent)
     interval_s = settings.interval or 1.0

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from cli.recordings.run_defaults import results_in
+from cli.recordings.recording_arguments import results_in
 from cli.setup.demo.demo_node import Node
 from docs.howto.howto_cluster import NODES, REPLICAS, WORKLOAD, describe
 from docs.howto.howto_page import HERE, Page

@@ -36,7 +36,7 @@ def recorded_node(tmp_path: Path) -> Iterator[RecordedNode]:
 @pytest.fixture
 def without_summary(monkeypatch: pytest.MonkeyPatch) -> None:
     """Omit a run's tables, plots and summary, which take most of the time of a short run."""
-    monkeypatch.setattr("cli.runs.record_program.finish", lambda *_, **__: False)
+    monkeypatch.setattr("cli.record.record_program.finish", lambda *_, **__: False)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from cli.main import main
-from cli.runs import command_session
+from cli.record.command import output_observers
 from tests.faults.fake_jolokia import FakeJolokia
 from tests.waiting import eventually
 
@@ -77,4 +77,4 @@ def processes_of(word: str) -> list[psutil.Process]:
 
 def show_status_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make `casstat record` show its status line, as on a terminal."""
-    monkeypatch.setattr(command_session, "os", SimpleNamespace(isatty=lambda _: True, environ=os.environ))
+    monkeypatch.setattr(output_observers, "os", SimpleNamespace(isatty=lambda _: True, write=os.write))

@@ -11,12 +11,12 @@ from typing import Any
 import psutil
 import pytest
 
+from cli.record import record_program
+from cli.record.clients import remote_client_hosts
+from cli.record.clients.client_command import ClientCommand
+from cli.record.command import output_observers
 from cli.run_folder import LOCK_FILE
-from cli.runs import record_program
-from cli.runs.clients import remote_client_hosts
-from cli.runs.clients.client_command import ClientCommand
-from cli.runs.command import output_marker
-from cli.runs.redacted_files import RESULTS_FOLDER
+from cli.runs.run_redaction import RESULTS_FOLDER
 from collector.recording.writer import files_of
 from collector.runs.run_clock import RunClock
 from collector.runs.run_file import read_run
@@ -130,7 +130,7 @@ def test_the_command_ends_when_it_has_ended_on_all_hosts_however_slow_the_reader
     clock = RunClock()
     monkeypatch.setattr(record_program, "RunClock", lambda: clock)
     monkeypatch.setattr(remote_client_hosts, "ClientCommand", Observed)
-    monkeypatch.setattr(output_marker, "append_mark", mark)
+    monkeypatch.setattr(output_observers, "append_mark", mark)
     hosts = ("--client-host", server.url) * 2
     script = "echo level; sleep 0.{index}"
     options = ("--mark-regex", "level", "-o", tmp_path / "run", "--", "sh", "-c", script)

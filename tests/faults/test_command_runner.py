@@ -21,10 +21,10 @@ from typing import IO
 import psutil
 import pytest
 
-from cli.runs.command import command_runner, escalation
-from cli.runs.command.command_runner import CommandRunner
-from cli.runs.command.output_observer import OutputObserver
-from cli.runs.command.supervisor_reports import SUPERVISOR, CommandResult
+from cli.record.command import command_runner, supervised_command
+from cli.record.command.command_runner import CommandRunner
+from cli.record.command.output_observers import OutputObserver
+from cli.record.command.supervised_command import SUPERVISOR, CommandResult
 from tests.output_copy import OutputCopy
 
 PATIENCE_S = 60.0
@@ -33,7 +33,7 @@ CTRL_C = b"\x03"
 # Runs a command as `record` does, and then prints the result.
 OWNER = """
 import io, os, sys
-from cli.runs.command.command_runner import CommandRunner
+from cli.record.command.command_runner import CommandRunner
 class OutputCopy(io.BytesIO):
     def write(self, data, _stream=1, /):
         return super().write(data)
@@ -140,7 +140,7 @@ def test_the_end_of_the_output_is_complete_however_slow_its_reader_is(
     monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     now_s = 0.0
-    monkeypatch.setattr(escalation, "time", SimpleNamespace(monotonic=lambda: now_s))
+    monkeypatch.setattr(supervised_command, "time", SimpleNamespace(monotonic=lambda: now_s))
 
     class SlowReader(OutputObserver):
         """Reads nothing until the command has ended, and then takes ten simulated seconds for each read."""
@@ -378,7 +378,7 @@ def test_the_copy_of_a_terminals_output_has_no_added_carriage_returns() -> None:
 
 
 def test_a_slow_terminal_gets_the_end_of_the_output() -> None:
-    prelude = "from cli.runs.command import command_runner; command_runner.DRAIN_S = 0.01\n"
+    prelude = "from cli.record.command import command_runner; command_runner.DRAIN_S = 0.01\n"
     with Terminal("sh", "-c", "head -c 100000 /dev/zero; echo end", prelude=prelude) as terminal:
         while b"end" not in terminal.output:
             assert terminal.read(2048)
@@ -426,7 +426,7 @@ print("got", sys.stdin.readline())
 
 
 def test_an_interactive_program_can_be_interrupted_many_times() -> None:
-    prelude = "from cli.runs.command import command_runner; command_runner.SUCCESSIVE_KEYS_S = 0\n"
+    prelude = "from cli.record.command import command_runner; command_runner.SUCCESSIVE_KEYS_S = 0\n"
     with Terminal(sys.executable, "-c", INTERACTIVE, prelude=prelude) as terminal:
         terminal.read_until(b"ready\r\n")
         for presses in range(1, 5):
@@ -462,7 +462,7 @@ while True:
 
 
 def test_pressing_ctrl_c_repeatedly_kills_all_processes_of_the_command() -> None:
-    prelude = f"from cli.runs.command import command_runner; command_runner.SUCCESSIVE_KEYS_S = {FOREVER_S}\n"
+    prelude = f"from cli.record.command import command_runner; command_runner.SUCCESSIVE_KEYS_S = {FOREVER_S}\n"
     # Without noflsh, Ctrl-C would also discard output.
     command = ("sh", "-c", 'stty noflsh; exec "$@"', "sh", sys.executable, "-c", STUBBORN)
     with Terminal(*command, prelude=prelude) as terminal:

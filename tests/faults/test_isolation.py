@@ -11,7 +11,7 @@ import pytest
 
 from cli.agent.journal_uploads import run_upload
 from cli.launch import PROGRAM, casstat_command
-from cli.runs.agents.private_agent import PrivateAgent
+from cli.record.private_agent import PrivateAgent
 from tests.faults.fake_jolokia import FakeJolokia
 from tests.faults.program import PATIENCE_S, environment
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from starlette.applications import Starlette
 
-from cli.runs import record_program
+from cli.record import record_program
 from collector.agents import agent_client
 from collector.runs.run_clock import RunClock
 from collector.runs.run_file import read_run

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.recordings.run_defaults import results_in
+from cli.recordings.recording_arguments import results_in
 from tests.faults.recorders import recorded
 from tests.faults.recording_agent import Node
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from cli.main import main
-from cli.runs import command_session, record_program, recorder
-from cli.runs.command import output_marker
+from cli.record import record_program, recorder
+from cli.record.command import output_observers
 from cli.runs.finish import finish
 from collector.agents.fetching import Fetched, fetched
 from collector.file_access import write_json
@@ -128,8 +128,8 @@ def test_a_log_and_marks_that_cannot_be_written_are_reported_and_the_command_con
     def full(folder: Path, _: str) -> None:
         raise OSError(ENOSPC, "No space left on device", str(folder / "marks.jsonl"))
 
-    monkeypatch.setattr(command_session, "LOG_FILE", "/dev/full")
-    monkeypatch.setattr(output_marker, "append_mark", full)
+    monkeypatch.setattr(output_observers, "LOG_FILE", "/dev/full")
+    monkeypatch.setattr(output_observers, "append_mark", full)
     script = "echo level 1; yes | head -c 100000; exit 3"
     arguments = (node.address, "--mark-regex", "level .", "-o", tmp_path / "run", "--", "sh", "-c", script)
     code, out, errors = recorded(capfd, *arguments)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cli.main import main
-from cli.runs.command import time_limit
+from cli.record.command import supervised_command
 from collector.runs.run import RunCommand
 from collector.runs.run_file import read_run
 from tests.faults.recorders import recorded
@@ -19,7 +19,7 @@ LIMIT = ("--duration", "1s", "-o")
 
 @pytest.fixture(autouse=True)
 def short_grace_periods(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(time_limit, "GRACE_S", 0.5)
+    monkeypatch.setattr(supervised_command, "GRACE_S", 0.5)
 
 
 def command_of(folder: Path) -> RunCommand:

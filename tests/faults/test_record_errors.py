@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.runs import record_program
+from cli.record import record_program
 from tests.faults.recorders import recorded
 from tests.faults.recording_agent import HOST, Node
 

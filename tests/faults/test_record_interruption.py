@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from cli.record import recorder
 from cli.run_folder import LOCK_FILE
-from cli.runs import recorder
 from collector.agents.agent_client import AgentRuns
 from collector.recording.files import journal_files
 from collector.runs.run_file import read_run

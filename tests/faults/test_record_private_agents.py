@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import psutil
 import pytest
 
-from cli.runs import command_session
-from cli.runs.agents.private_agent import PrivateAgent
+from cli.record.command import output_observers
+from cli.record.private_agent import PrivateAgent
 from collector.agents.agent_client import AgentClient
 from collector.http.access import Access
 from collector.live.live_cluster import Plan
@@ -75,7 +75,7 @@ def test_a_private_agent_receives_no_credentials(
 
     monkeypatch.setenv("CASSTAT_AGENT_PASSWORD", "secret")
     show_status_line(monkeypatch)
-    monkeypatch.setattr(command_session, "LiveFrames", NoFrames)
+    monkeypatch.setattr(output_observers, "LiveFrames", NoFrames)
     monkeypatch.setattr(HTTPConnection, "request", observed)
     command = ("sh", "-c", until_ticks(2, fake, tmp_path))
     arguments = (node.address, fake.url, "--agent-user", "me", "-o", tmp_path / "run", "--", *command)

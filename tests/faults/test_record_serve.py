@@ -10,7 +10,7 @@ import pytest
 
 from cli.errors import CasstatError
 from cli.main import main
-from cli.runs.load_server import LoadServer
+from cli.record.load_server import LoadServer
 from collector.redaction.redactor import Redactor
 from tests.exporters.metrics_page.parsed import Parsed, parsed
 from tests.faults.recorders import recorded

@@ -19,9 +19,9 @@ import psutil
 import pytest
 
 from cli.main import main
-from cli.runs.ssh.remote_spool import HEARTBEAT, variables_line
-from cli.runs.ssh.ssh_address import parse_ssh_address
-from cli.runs.ssh.ssh_agent import SshAgent
+from cli.parameters.ssh_address import parse_ssh_address
+from cli.record.ssh.remote_spool import HEARTBEAT, variables_line
+from cli.record.ssh.ssh_agent import SshAgent
 from collector.agents.agent_client import AgentRuns
 from collector.runs.run import RunNode
 from collector.runs.run_file import read_run, write_run
@@ -59,7 +59,7 @@ def impatient(server: SshServer) -> SshServer:
 def spool(monkeypatch: pytest.MonkeyPatch) -> Path:
     """The spool that this process will create on the remote host."""
     name = uuid4().hex
-    monkeypatch.setattr("cli.runs.ssh.ssh_agent.secrets.token_hex", lambda _: name)
+    monkeypatch.setattr("cli.record.ssh.ssh_agent.secrets.token_hex", lambda _: name)
     return Path(f"/tmp/casstat-{name}")  # noqa: S108 - the directory that casstat uses
 
 
@@ -298,8 +298,8 @@ def test_the_runs_file_names_a_spool_until_a_recovery_has_deleted_it(
 ) -> None:
     folder = tmp_path / "run"
     with monkeypatch.context() as patch:
-        patch.setattr("cli.runs.ssh.ssh_agent.DELETE_S", 0.5)
-        patch.setattr("cli.runs.ssh.remote_spool.DELETE", HEARTBEAT)
+        patch.setattr("cli.record.ssh.ssh_agent.DELETE_S", 0.5)
+        patch.setattr("cli.record.ssh.remote_spool.DELETE", HEARTBEAT)
         code, _, errors = recorded(capfd, server.url, "-o", folder, "--", "sh", "-c", until_ticks(2, fake, tmp_path))
     assert code == 0
     assert f"{server.url}: cannot delete {spool} (hint: run 'ssh " in errors
@@ -321,8 +321,8 @@ def test_ctrl_c_ends_the_wait_for_a_connection_and_leaves_no_local_files(
         if "waiting" in text:
             signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr("cli.runs.ssh.ssh_agent.note", interrupting)
-    monkeypatch.setattr("cli.runs.ssh.ssh_agent.SILENT_S", 0.0)
+    monkeypatch.setattr("cli.record.ssh.ssh_agent.note", interrupting)
+    monkeypatch.setattr("cli.record.ssh.ssh_agent.SILENT_S", 0.0)
     agent = SshAgent(parse_ssh_address(impatient.url), tmp_path / "run")
     sockets = Path(agent.address().socket).parent
     impatient.stop()

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from cli.experiments.sweep import sweep_program
+from cli.experiments import sweep_program
 from cli.main import main
-from cli.runs.record_program import Around, RecordedRun, RecordSettings, recorded_run
+from cli.record.record_program import Around, RecordedRun, RecordSettings, recorded_run
 from collector.runs.parameter_sweep import read_sweep
 from collector.runs.run_file import read_run
 from tests.faults.recording_agent import Node

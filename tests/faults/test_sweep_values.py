@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cli.experiments.sweep.run_measurement import VALUES_FILE
+from cli.experiments.sweep_results import VALUES_FILE
 from cli.main import main
 from collector.runs.parameter_sweep import read_sweep
 from collector.runs.run_file import read_run

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import pytest
 
-from cli.runs.command.status_line import COLUMNS
+from cli.record.command.output_observers import COLUMNS
 from collector.agents.addresses import NodeAddress, Tunnel
 from collector.agents.agent_client import AgentClient
 from collector.agents.agent_connection import AgentError

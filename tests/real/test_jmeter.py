@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from cassandra.cluster import Cluster
 
-from cli.recordings.run_defaults import results_in
+from cli.recordings.recording_arguments import results_in
 from collector.load_results.client_result import ClientInterval
 from tests.real.conftest import StartNode
 from tests.real.jmeter_plan import THREADS, jmeter_command, percentiles_ms, printed_totals, samples_of, schema

@@ -10,7 +10,7 @@ from cli.agent.sink_threads import check
 from cli.main import main
 from cli.parameters import jolokia_options
 from cli.parameters.jolokia_options import JolokiaSettings, connect
-from cli.runs.agents.agent_clients import agent_clients
+from cli.runs.agent_clients import agent_clients
 from cli.top.top_program import TopSettings, plan_of
 from dashboards.grafana.dashboard_files import Grafana
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.recordings.overlay_program import distinguishing_words
+from cli.recordings.plot_program import distinguishing_words
 
 WORDS = st.lists(st.sampled_from(["load", "a=1", "a=2", "b=1", "r1", "r2"]), min_size=1, max_size=4).map(" ".join)
 

@@ -9,7 +9,7 @@ import pytest
 from cli.errors import CasstatError
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import merged
-from cli.recordings.settings_of_run import run_settings
+from cli.runs.run_summary import run_settings
 from collector.merge.grid import NodeInterval
 from collector.merge.merge_job import NodeRun
 from collector.merge.node_settings import NodeSettings, settings_of, size_text

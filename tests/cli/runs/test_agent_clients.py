@@ -2,7 +2,7 @@
 
 import ssl
 
-from cli.runs.agents.agent_clients import AgentClients
+from cli.runs.agent_clients import AgentClients
 from collector.agents.addresses import NodeAddress, Tunnel, parse_address
 from collector.http.access import Access
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.runs.clients import client_channel
-from cli.runs.clients.client_channel import START_DELAY_S, ClientChannel
+from cli.record.clients import remote_command
+from cli.record.clients.remote_command import START_DELAY_S, ClientChannel
 
 
 @pytest.mark.parametrize(
@@ -18,9 +18,9 @@ def test_the_command_starts_soon_although_the_clock_was_set_back_before(
 ) -> None:
     now_s, begun_s = time.time(), time.monotonic()
     reader, writer = os.pipe()
-    monkeypatch.setattr(client_channel, "STDIN", reader)
+    monkeypatch.setattr(remote_command, "STDIN", reader)
     with (tmp_path / "output").open("wb") as output:
-        monkeypatch.setattr(client_channel, "STDOUT", output.fileno())
+        monkeypatch.setattr(remote_command, "STDOUT", output.fileno())
         channel = ClientChannel(10.0)
         monkeypatch.setattr(time, "time", lambda: now_s + ahead_s)
         os.write(writer, f"start {now_s + START_DELAY_S}\n".encode())

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cli.errors import CasstatError
-from cli.runs.clients.client_host_summary import client_peaks_of
+from cli.runs.run_summary import client_peaks_of
 from collector.model.metric import Values
 from collector.model.snapshot import Snapshot
 from collector.node.catalogue import CATALOGUE

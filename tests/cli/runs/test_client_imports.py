@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cli.main import main
-from cli.recordings.run_defaults import results_in
+from cli.recordings.recording_arguments import results_in
 from cli.runs.client_results import import_after_run
 from collector.runs.run import ClientHost, ClockStep, NodeClock, RunCommand, RunCondition
 from collector.runs.run_file import read_run, write_run

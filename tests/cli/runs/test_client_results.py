@@ -13,7 +13,7 @@ import pytest
 
 from cli.errors import CasstatError
 from cli.main import main
-from cli.recordings.run_defaults import results_in
+from cli.recordings.recording_arguments import results_in
 from cli.runs.client_results import import_after_run, result_lines
 from cli.runs.finish import summarise
 from collector.load_results.client_result import ClientInterval, ClientResult, Latency, Operation

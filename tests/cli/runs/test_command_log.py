@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from cli.runs.command.command_log import CommandLog
+from cli.record.command.output_observers import CommandLog
 from collector.redaction.redactor import Redactor
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from cli.recordings.run_defaults import results_in
+from cli.recordings.recording_arguments import results_in
+from cli.runs import isolated_read
 from cli.runs.client_results import import_after_run
-from cli.runs.clients import isolated_read
-from cli.runs.clients.isolated_read import read_isolated, read_limited
+from cli.runs.isolated_read import read_isolated, read_limited
 from collector.load_results.client_format import ClientFormatError, CommandTimes, FormatChoice
 from collector.load_results.format_registry import read_file
 from collector.load_results.result_file import content_of
@@ -94,7 +94,7 @@ def test_a_reader_that_dies_costs_only_the_file(
 
 SPINNING = """
 import json, sys
-from cli.runs.clients import isolated_read
+from cli.runs import isolated_read
 isolated_read.read_limited = lambda *_: sum(iter(int, 1))
 isolated_read.answer(json.load(sys.stdin))
 """

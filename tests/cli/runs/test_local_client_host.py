@@ -6,10 +6,10 @@ from threading import Thread
 
 import pytest
 
-from cli.runs.clients import local_client_host
-from cli.runs.clients.local_client_host import LocalClientHost
-from cli.runs.command.output_observer import OutputObserver
-from cli.runs.command.time_limit import TimeLimit
+from cli.record.clients import local_client_host
+from cli.record.clients.local_client_host import LocalClientHost
+from cli.record.command.output_observers import OutputObserver
+from cli.record.command.supervised_command import TimeLimit
 from collector.merge.recordings import sessions
 from collector.node.host import busy_processes
 from collector.node.host.busy_processes import THREAD_CPU_TIME

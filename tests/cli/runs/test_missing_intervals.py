@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from cli.experiments.capacity.step_reader import recorded_step
-from cli.experiments.sweep.run_measurement import run_values
+from cli.experiments.capacity_steps import recorded_step
+from cli.experiments.sweep_results import run_values
 from cli.main import main
 from cli.runs.finish import finish
 from collector.model.metric import Values

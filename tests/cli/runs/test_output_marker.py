@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.runs.command.output_marker import MAX_LINE_BYTES, OutputMarker
+from cli.record.command.output_observers import MAX_LINE_BYTES, OutputMarker
 from cli.runs.marks_file import MarksReader
 from collector.redaction.redactor import Redactor
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.runs.clients.prefixed_lines import MAX_LINE_BYTES, PrefixedLines
+from cli.record.clients.remote_client_hosts import MAX_LINE_BYTES, PrefixedLines
 
 PARTS = st.lists(st.tuples(st.integers(0, 1), st.integers(1, 2), st.binary(max_size=20)), max_size=20)
 

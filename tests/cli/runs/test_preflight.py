@@ -4,9 +4,9 @@ import ssl
 
 import pytest
 
-from cli.runs.agents.agent_clients import AgentClients
-from cli.runs.preflight import preflight
-from cli.runs.run_nodes import RunAgents
+from cli.record.preflight import preflight
+from cli.record.run_nodes import RunAgents
+from cli.runs.agent_clients import AgentClients
 from collector.agents.addresses import NodeAddress, Tunnel, parse_address
 from collector.http.access import Access
 from tests.cli.runs.fake_client import FakeAgent

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import pytest
 
-import cli.runs.record_program
+import cli.record.record_program
 from cli.main import main
-from cli.runs.record_program import RecordSettings, _planned, _start
+from cli.record.record_program import RecordSettings, _planned, _start
 from collector.redaction.redactor import Redactor
 from collector.runs.run_file import content_of, redacted_run, run_of
 
@@ -20,7 +20,7 @@ def settings_of(words: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> Record
         received.append(settings)
         return 0
 
-    monkeypatch.setattr(cli.runs.record_program, "record", record)
+    monkeypatch.setattr(cli.record.record_program, "record", record)
     assert main(["record", *words]) == 0
     return received[0]
 
@@ -43,7 +43,7 @@ WORDS = (
 
 def test_a_run_has_the_options_with_which_it_was_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = settings_of([*WORDS, "--", "load"], monkeypatch)
-    monkeypatch.setattr(cli.runs.record_program, "agent_clients", lambda _: _Clients())
+    monkeypatch.setattr(cli.record.record_program, "agent_clients", lambda _: _Clients())
     run = _planned(_start(settings))
     assert run.options is not None
     again = settings_of([*shlex.split(shlex.join(run.options)), "--", "load"], monkeypatch)
@@ -58,7 +58,7 @@ def test_a_run_has_the_options_with_which_it_was_recorded(monkeypatch: pytest.Mo
 def test_the_options_of_a_run_contain_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     words = ("--redact", "geh3im-1", "--client", "result-geh3im-1.csv", "http://me:pa55word@10.0.0.1:8778/jolokia")
     settings = settings_of([*words, "--", "load"], monkeypatch)
-    monkeypatch.setattr(cli.runs.record_program, "agent_clients", lambda _: _Clients())
+    monkeypatch.setattr(cli.record.record_program, "agent_clients", lambda _: _Clients())
     run = redacted_run(_planned(_start(settings)), Redactor(settings.redact))
     assert "geh3im-1" not in str(run)
     assert "pa55word" not in str(run)

@@ -11,12 +11,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from cli.runs.agents.agent_clients import AgentClients
-from cli.runs.command.command_runner import CommandRunner, OutputLog
-from cli.runs.command.output_observer import OutputObserver
-from cli.runs.command.supervisor_reports import CommandResult
-from cli.runs.command.time_limit import TimeLimit
-from cli.runs.recorder import Recorder
+from cli.record.command.command_runner import CommandRunner
+from cli.record.command.output_observers import OutputLog, OutputObserver
+from cli.record.command.supervised_command import CommandResult, TimeLimit
+from cli.record.recorder import Recorder
+from cli.runs.agent_clients import AgentClients
 from collector.agents.fetching import FetchRange
 from collector.http.access import Access
 from collector.redaction.redactor import Redactor

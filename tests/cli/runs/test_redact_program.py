@@ -12,7 +12,7 @@ from typing import Any, cast, get_args, get_origin, get_type_hints
 import pytest
 
 from cli.main import main
-from cli.runs.redact_program import _Redaction
+from cli.runs.run_redaction import _Redaction
 from collector.load_results.client_result import ClientInterval, ClientResult, Operation
 from collector.load_results.result_file import read_result, write_result
 from collector.redaction.redactor import Redactor
@@ -291,7 +291,7 @@ def test_what_is_known_from_the_command_is_replaced_after_an_interruption(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("cli.runs.redact_program.redact_document", interrupted)
+        patch.setattr("cli.runs.run_redaction.redact_document", interrupted)
         assert main(["runs", "redact", str(tmp_path)]) == 130
     assert main(["runs", "redact", str(tmp_path)]) == 0
     assert "geh3im" not in contents(tmp_path)

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from cli.parameters.ssh_address import parse_ssh_address
+from cli.record.clients.remote_command import collect
+from cli.record.clients.result_files import _CollectError, _Files
+from cli.record.clients.result_files import collect as collect_files
 from cli.run_folder import WORK_FOLDER
-from cli.runs.clients.remote_command import collect
-from cli.runs.clients.result_files import _CollectError, _Files
-from cli.runs.clients.result_files import collect as collect_files
-from cli.runs.ssh.ssh_address import parse_ssh_address
 from collector.redaction.redactor import KNOWN_FORMS, Redactor
 from tests.stranger import forbidden
 
@@ -73,7 +73,7 @@ class SilentSession:
 
 
 def test_an_interruption_ends_the_collection_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cli.runs.clients.result_files.SshSession", SilentSession)
+    monkeypatch.setattr("cli.record.clients.result_files.SshSession", SilentSession)
     stopped = threading.Event()
     stopped.set()
     assert collect_files(parse_ssh_address("ssh://host"), "/tmp/x", tmp_path, stopped, Redactor()) == "interrupted"  # noqa: S108

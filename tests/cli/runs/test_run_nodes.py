@@ -9,10 +9,10 @@ import pytest
 
 from cli.errors import CasstatError
 from cli.parameters.jolokia_options import JolokiaSettings
-from cli.runs import run_nodes
-from cli.runs.agents.agent_clients import AgentClients
-from cli.runs.agents.private_agent import PrivateAgent
-from cli.runs.run_nodes import AgentState, RunAgents, agents_of, hosts_of, node_names, states_of, with_peers
+from cli.record import run_nodes
+from cli.record.private_agent import PrivateAgent
+from cli.record.run_nodes import AgentState, RunAgents, agents_of, hosts_of, node_names, states_of, with_peers
+from cli.runs.agent_clients import AgentClients
 from collector.agents.addresses import NodeAddress, Tunnel, parse_address
 from collector.http.access import Access
 from collector.runs.cluster_members import Membership

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from cli.runs.command.status_line import ERASE, StatusLine, status_text
+from cli.record.command.output_observers import ERASE, StatusLine, status_text
 from tests.exporters.live.generated_frames import frames
 
 FRAMES = frames(3)

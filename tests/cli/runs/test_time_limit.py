@@ -4,8 +4,7 @@ import signal
 
 import pytest
 
-from cli.runs.command.supervisor_reports import FAILED, CommandResult
-from cli.runs.command.time_limit import GRACE_S, TimeLimit
+from cli.record.command.supervised_command import FAILED, GRACE_S, CommandResult, TimeLimit
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGKILL]
 

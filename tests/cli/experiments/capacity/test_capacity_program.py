@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from cli.errors import CasstatError
-from cli.experiments.capacity.capacity_program import CapacityOptions, Recording, capacity
-from cli.experiments.capacity.step_reader import RecordedStep
-from cli.runs.command.supervisor_reports import CommandResult
-from cli.runs.record_program import Around, RecordedRun, RecordSettings
+from cli.experiments.capacity_program import CapacityOptions, Recording, capacity
+from cli.experiments.capacity_steps import RecordedStep
+from cli.record.command.supervised_command import CommandResult
+from cli.record.record_program import Around, RecordedRun, RecordSettings
 from exporters.results.capacity.evidence import StepData
 from exporters.results.capacity.search import SearchPlan
 from exporters.results.saturation.saturation import CPU, GENERATOR, Finding, Resource, Saturation

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import pytest
 
-from cli.experiments.capacity.settling import Settling
+from cli.experiments.capacity_steps import Settling
 from collector.http.access import Access
 from collector.live.live_cluster import Plan
 from exporters.live.frame import Frame, History

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.experiments.capacity.step_reader import RecordedStep, recorded_step
+from cli.experiments.capacity_steps import RecordedStep, recorded_step
 from cli.main import main
 from cli.runs.finish import summarise
 from cli.runs.summary_file import SUMMARY_FILE

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from cli.experiments.sweep.run_measurement import VALUES_FILE
-from cli.experiments.sweep.sweep_folder import new_sweep
-from cli.experiments.sweep.sweep_settings import SweepOptions, parameters_of
+from cli.experiments.sweep_program import new_sweep
+from cli.experiments.sweep_results import VALUES_FILE
+from cli.experiments.sweep_settings import SweepOptions, parameters_of
 from cli.main import main
+from cli.record.record_program import RecordSettings
 from cli.run_folder import run_folder_name
-from cli.runs.record_program import RecordSettings
 from cli.runs.summary_file import SUMMARY_FILE
 from collector.runs.parameter_sweep import FILE, SweepRun, read_sweep, write_sweep
 from exporters.results.sweep.run_values import content_of_values

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from cli.experiments.sweep.sweep_progress import OVERHEAD_S, duration_text, progress_line, remaining_s
+from cli.experiments.sweep_program import OVERHEAD_S, duration_text, progress_line, remaining_s
 from collector.runs.parameter_sweep import GIVEN, Sweep, SweepRun, SweepSettings, SweptParameter
 
 SWEEP = Sweep("s", 0.0, "1", (SweptParameter("c", ("1", "2", "3")),), SweepSettings(("true",)), GIVEN, 0, 2, 10.0)

@@ -7,8 +7,8 @@ import click
 import pytest
 
 from cli.errors import CasstatError
-from cli.experiments.sweep import sweep_program
-from cli.experiments.sweep.sweep_settings import (
+from cli.experiments import sweep_program
+from cli.experiments.sweep_settings import (
     SweepOptions,
     combination_text,
     items_per_op_of,
@@ -18,8 +18,8 @@ from cli.experiments.sweep.sweep_settings import (
 )
 from cli.main import main
 from cli.parameters.parameter_values import filled_except_hosts
+from cli.record.record_program import RecordSettings
 from cli.run_folder import run_folder_name
-from cli.runs.record_program import RecordSettings
 from collector.runs.parameter_sweep import GIVEN, Sweep, SweepSettings
 from exporters.results.sweep.sweep_output import COLUMNS, ITEM_COLUMNS
 

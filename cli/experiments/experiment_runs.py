@@ -1,0 +1,121 @@
+"""What sweeps and searches have in common: the settings of their runs, runs that did not end, and writing results."""
+
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from shlex import join
+
+from cli import run_folder
+from cli.errors import CasstatError, note
+from cli.record.command.supervisor import GRACE_S
+from cli.record.record_program import RecordSettings
+from cli.record.ssh.ssh_agent import report_spools
+from cli.run_folder import RUNS_SUBFOLDER, UNFINISHED_SUBFOLDER
+from collector.file_access import replace_file
+from collector.printable import excerpts, one_line, single_line
+from collector.redaction.redactor import Redactor
+from collector.runs.parameter_sweep import SweepSettings
+from collector.runs.run_file import RunFileError, is_run, read_run
+from exporters.charts.all_plots import Plot, write
+from exporters.charts.gnuplot_process import GnuplotError, draw
+from exporters.charts.plot_data import PlotData
+
+PLOTS_FOLDER = "plots"
+_SHOWN_CHARS = 80
+_LABELS = {"clients": "--client", "client_hosts": "--client-host", "seeds": "--seed", "tags": "--tag"}
+
+
+def common_settings(
+    record: RecordSettings, redactor: Redactor, before: Sequence[str] = (), after: Sequence[str] = ()
+) -> SweepSettings:
+    """Return the settings that runs have in common, without secrets.
+
+    `before` and `after` are the words of the commands that run before and after each run.
+    """
+    return SweepSettings(
+        redactor.words(record.command),
+        redactor.words(tuple(before)),
+        redactor.words(tuple(after)),
+        record.nodes,
+        record.seeds,
+        record.client_hosts,
+        tuple(map(redactor.text, record.clients)),
+        record.duration,
+        record.warm_up,
+        record.cool_down,
+        "" if record.mark_regex is None else redactor.text(record.mark_regex.pattern.decode(errors="backslashreplace")),
+        tuple(redactor.text(f"{key}={value}") for key, value in record.tags),
+    )
+
+
+def differences(existing: SweepSettings, planned: SweepSettings) -> Iterator[str]:
+    """Yield how existing settings differ from the planned ones."""
+    for field in fields(existing):
+        before, after = (_value_text(getattr(settings, field.name)) for settings in (existing, planned))
+        if before != after:
+            label = _LABELS.get(field.name, field.name.removesuffix("_s").replace("_", "-"))
+            before, after = excerpts(single_line(before), single_line(after), _SHOWN_CHARS)
+            yield f"its {label} is {before} instead of {after}"
+
+
+def _value_text(value: object) -> str:
+    if isinstance(value, tuple):
+        return f"'{join(value)}'" if value else "absent"
+    if isinstance(value, float):
+        return f"{value:g} s"
+    return f"'{value}'" if value else "absent"
+
+
+def set_aside_unfinished(folder: Path, ended: Collection[str]) -> None:
+    """Move the runs of the sweep or search in `folder` that are not in `ended` to UNFINISHED_SUBFOLDER.
+
+    `ended` has the directories of the runs that ended, relative to `folder`. If another run has only just been
+    interrupted, wait until its command has certainly ended. Raises CasstatError.
+    """
+    runs = folder / RUNS_SUBFOLDER
+    try:
+        for path in sorted(runs.iterdir()) if runs.is_dir() else []:
+            if f"{RUNS_SUBFOLDER}/{path.name}" not in ended:
+                _set_aside(folder, path)
+    except OSError as error:
+        raise CasstatError(f"{error.filename or folder}: {error.strerror}") from None
+
+
+def _set_aside(folder: Path, run: Path) -> None:
+    if run_folder.is_being_recorded(run):
+        raise CasstatError(f"{run}: another process is recording this run")
+    alive_s = run_folder.last_alive_s(run)
+    if alive_s is not None:
+        # The supervisor of a command ends it within this time after its owner has died.
+        time.sleep(min(GRACE_S, max(0.0, alive_s + GRACE_S - time.time())))
+    parent = folder / UNFINISHED_SUBFOLDER
+    parent.mkdir(exist_ok=True)
+    names = (run.name, *(f"{run.name}~{number}" for number in range(2, 10_000)))
+    target = next(parent / name for name in names if not (parent / name).exists())
+    run.rename(target)
+    note(f"{run.name} did not end; it will be repeated, and its files are in {target}")
+    if is_run(target):
+        try:
+            report_spools(read_run(target))
+        except (OSError, RunFileError) as error:
+            note(f"{target}: {one_line(error)}")
+
+
+def write_texts(folder: Path, texts: Mapping[str, str]) -> None:
+    """Write the results, keyed by file name. Raises CasstatError."""
+    try:
+        for name, text in texts.items():
+            replace_file(folder / name, text.encode(errors="replace"))
+    except OSError as error:
+        raise CasstatError(f"{error.filename or folder}: {error.strerror}") from None
+
+
+def draw_plots(folder: Path, name: str, facts: Sequence[str], plots: Sequence[Plot]) -> None:
+    """Draw plots with the facts as their footer; if that fails, print why."""
+    try:
+        draw(write(PlotData(name, 1.0, (), {}, footer=facts), folder / PLOTS_FOLDER, plots=plots))
+    except GnuplotError as error:
+        note(str(error))
+    except OSError as error:
+        note(f"{error.filename or folder}: {error.strerror}")

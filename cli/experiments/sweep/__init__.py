@@ -1,1 +1,0 @@
-"""Records a run for each combination of parameters, for `casstat sweep`."""

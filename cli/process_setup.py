@@ -1,0 +1,51 @@
+"""The signal handlers, standard streams and pipes of this process."""
+
+import os
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from types import FrameType
+
+Handler = Callable[[int, FrameType | None], object]
+
+
+@contextmanager
+def handling(handlers: Mapping[int, Handler]) -> Iterator[None]:
+    """Handle signals, except those that are ignored, for instance because of nohup."""
+    before = {
+        number: signal.signal(number, handler)
+        for number, handler in handlers.items()
+        if signal.getsignal(number) != signal.SIG_IGN
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def interruptible() -> AbstractContextManager[None]:
+    """In the block, SIGTERM and SIGHUP act like Ctrl-C, unless they are ignored."""
+    return handling({signal.SIGTERM: _interrupt, signal.SIGHUP: _interrupt})
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def open_standard_streams() -> None:
+    """Open /dev/null for each standard stream that is closed; otherwise, another file would get its descriptor."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            # `os.open` uses the lowest free descriptor, which is this one.
+            os.open(os.devnull, os.O_RDWR)
+
+
+def new_pipe(ours: ExitStack, theirs: ExitStack) -> tuple[int, int]:
+    """Return the read end of a new pipe, which `ours` closes, and its write end, which `theirs` closes."""
+    read_end, write_end = os.pipe()
+    ours.callback(os.close, read_end)
+    theirs.callback(os.close, write_end)
+    return read_end, write_end

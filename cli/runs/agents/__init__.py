@@ -1,1 +1,0 @@
-"""Clients for the agents of a run, and private agents."""

@@ -1,1 +1,0 @@
-"""Recording over SSH: addresses, sessions, and agents that record to spools on remote hosts."""
