@@ -252,7 +252,7 @@ def test_a_change_to_one_implementation_is_detected(
         "columnar": lambda: monkeypatch.setitem(
             cluster_sums._GAUGES, Aggregation.SUM, cluster_sums._GAUGES[Aggregation.MAX]
         ),
-        "machine": lambda: monkeypatch.setattr(cluster_sums, "placement", lambda _: aggregation.Placement()),
+        "machine": lambda: monkeypatch.setattr(cluster_sums, "placement_of", lambda _: aggregation.Placement()),
     }
     recording = recorded(TWO, tmp_path)
     plain = plain_merge(recording, 5.0)
