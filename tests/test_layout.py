@@ -1,5 +1,6 @@
-"""The source tree is easy to navigate: few modules in a package root, distinct names, no shared code in tests."""
+"""The source tree is easy to navigate: few modules in a package root, full modules, distinct names."""
 
+import ast
 import re
 from collections import defaultdict
 from pathlib import Path
@@ -13,6 +14,7 @@ MAX_ROOT_MODULES = 10
 # other parallel folders.
 PARALLEL_FOLDERS = (
     "cli/commands",
+    "cli/setup/doctor",
     "collector/node/metrics",
     "collector/load_results/formats",
     "collector/node/host",
@@ -21,8 +23,17 @@ PARALLEL_FOLDERS = (
     "dashboards/rules/alerts",
     "dashboards/signals",
     "exporters/charts/plots",
+    "exporters/charts/sweep_plots",
+    "exporters/report/sections",
     "exporters/sinks",
 )
+MIN_LINES, MAX_LINES = 60, 450
+# Small modules that only one module of their folder imports, and why they are apart.
+SMALL_MODULES = {
+    "cli/shell_completion.py": "imported only when a shell asks for completions",
+    "cli/top/charts.py": "one of the screen's parallel pages",
+    "dashboards/grafana/build.py": "the tests build the dashboards, too",
+}
 # The only exception: this command shares its name with the module that does its work, in the given folder.
 COMMANDS_NAMED_AFTER_THEIR_WORK = {"merge.py": "collector/merge"}
 
@@ -49,6 +60,29 @@ def test_only_modules_in_parallel_folders_share_names() -> None:
 
 def test_every_parallel_folder_exists() -> None:
     assert [name for name in PARALLEL_FOLDERS if not (ROOT / name).is_dir()] == []
+
+
+def test_a_module_that_one_neighbour_imports_is_not_small() -> None:
+    importers: defaultdict[Path, set[Path]] = defaultdict(set)
+    for path in modules():
+        for node in ast.walk(ast.parse((ROOT / path).read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                for name in node.names:
+                    for imported in (f"{node.module}.{name.name}", node.module):
+                        importers[Path(*imported.split(".")).with_suffix(".py")].add(path)
+    small = [
+        str(path)
+        for path in modules()
+        if str(path.parent) not in PARALLEL_FOLDERS
+        and len((ROOT / path).read_text().splitlines()) < MIN_LINES
+        and len(importers[path]) < 2
+        and all(importer.parent == path.parent for importer in importers[path])
+    ]
+    assert sorted(small) == sorted(SMALL_MODULES)
+
+
+def test_no_module_is_long() -> None:
+    assert [path for path in modules() if len((ROOT / path).read_text().splitlines()) > MAX_LINES] == []
 
 
 def test_shared_test_code_is_not_in_test_modules() -> None:
