@@ -78,9 +78,19 @@ class DecimalMarks:
 # One row per operation.
 
 LATENCY = re.compile(r"(?P<kind>latency|response)_(?P<unit>s|ms|us)")
-OPERATION_COLUMNS = ("operation", "error")
+SUCCESS_COLUMNS = ("ok", "success")
+OPERATION_COLUMNS = ("operation", "error", *SUCCESS_COLUMNS)
+_SUCCEEDED = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+FAILED = "failed"
+"""The kind of an error that a file does not name."""
 # Some programs write one of these as the error of an operation that succeeded.
 _NOT_ERRORS = ("0", "false")
+
+
+def _has_succeeded(column: str, value: str) -> bool:
+    if value.lower() not in _SUCCEEDED:
+        raise ValueError(f"the column {column} is {value or 'empty'} (hint: use true or false)")
+    return _SUCCEEDED[value.lower()]
 
 
 class OperationRows:
@@ -104,6 +114,8 @@ class OperationRows:
         if error.lower() in _NOT_ERRORS:
             raise ValueError(f"the column error is {error} (hint: leave it empty for operations that succeeded)")
         name = row.get("operation", "")
+        if not all(_has_succeeded(column, row[column]) for column in SUCCESS_COLUMNS if column in row):
+            error = error or FAILED
         if error:
             for times in self._times.values():
                 times.add_error(name, end_s, error)

@@ -47,6 +47,17 @@ def test_rows_are_counted_by_the_second_in_which_they_ended(tmp_path: Path) -> N
     assert result.notes == ("ignored columns: thread",)
 
 
+@pytest.mark.parametrize("column", ["ok", "success"])
+def test_operations_that_a_file_calls_failed_are_errors(tmp_path: Path, column: str) -> None:
+    lines = [f"{T}.1,1.5,true,", f"{T}.2,1.5,0,", f"{T}.3,,No,timeout", f"{T}.4,1.5,YES,", f"{T}.5,,1,refused"]
+    (operation,) = result_of(tmp_path / "ops.csv", f"time_s,latency_ms,{column},error", *lines).operations
+    (row,) = operation.intervals
+    assert (row.completed, row.errors) == (2, {"failed": 1, "timeout": 1, "refused": 1})
+    (tmp_path / "ops.csv").write_text(f"time_s,latency_ms,{column}\n{T}.1,1.5,maybe\n")
+    with pytest.raises(ClientFormatError, match=f"the column {column} is maybe"):
+        read_as(recognised_format(tmp_path / "ops.csv"), tmp_path / "ops.csv", TIMES)
+
+
 def test_requests_of_vegeta_are_counted_as_it_prints_them() -> None:
     """The capture is from Vegeta 12.13.0, which printed "Requests 4800" and "Status Codes 200:4560 404:240"."""
     (operation,) = read_as(recognised_format(CAPTURES / "vegeta.csv"), CAPTURES / "vegeta.csv", TIMES).operations
