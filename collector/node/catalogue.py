@@ -1,4 +1,4 @@
-"""The catalogue: all metrics defined in the modules of `cassandra`, `host` and `nodetool.reports`."""
+"""The catalogue: all metrics defined in the modules of `metrics`, `host` and `nodetool.reports`."""
 
 import importlib
 import pkgutil

@@ -1,1 +1,1 @@
-"""Code that sinks share (URLs, HTTP, TLS, points, series names, line protocol), and the registry of sinks."""
+"""What sinks share: URLs, points, encodings, and the exchange with a store."""
