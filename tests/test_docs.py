@@ -72,6 +72,11 @@ def test_the_metrics_page_is_current() -> None:
     assert (ROOT / "docs" / "metrics.md").read_text() == wanted, "run `make metrics`"
 
 
+@pytest.mark.parametrize("page", ["docs/architecture.md", "CONTRIBUTING.md"])
+def test_pages_for_contributors_are_short(page: str) -> None:
+    assert len((ROOT / page).read_text().splitlines()) <= 300
+
+
 def test_link_targets_exist() -> None:
     links = [(path, target) for path in PAGES for target in re.findall(r"\]\(([^)#]+)[^)]*\)", path.read_text())]
     local = [(path, target) for path, target in links if not target.startswith("https://")]
