@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from acceptance.outage import NODES, OUTAGE_S, agents_through_an_outage, cluster
 from cli.setup.demo.demo_cluster import cache_folder
-from collector.recording.files import journal_files
+from collector.recording.journal_files import journal_files
 from exporters.metrics_page.rendering import Options
 from exporters.sinks.parts.otlp import OtlpFormat, request
 from exporters.sinks.parts.page_series import SeriesPoint

@@ -17,7 +17,7 @@ from benchmarks.figures import Figure
 from benchmarks.node import cpu_s, loaded, real_node
 from cli.setup.demo.demo_node import Node
 from collector.node.selection import DEFAULT_TABLES
-from collector.recording.files import journal_files
+from collector.recording.journal_files import journal_files
 from collector.recording.reader import Entry, read
 from tests.real.prometheus import Prometheus
 from tests.real.stores import Carbon, InfluxDB, VictoriaMetrics

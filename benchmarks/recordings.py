@@ -14,8 +14,8 @@ from pathlib import Path
 from benchmarks import node_recordings
 from benchmarks.figures import Figure
 from collector.model.snapshot import Snapshot, with_rounded_times
-from collector.recording.files import journal_files
 from collector.recording.header import FULL_EVERY, Header
+from collector.recording.journal_files import journal_files
 from collector.recording.reader import entries, read
 from collector.recording.writer import Journal, Limits, files_of
 

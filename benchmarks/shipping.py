@@ -14,7 +14,7 @@ from benchmarks import simulated_recordings
 from benchmarks.figures import Figure
 from collector.model.identity import Identity
 from collector.node.node_sampler import SampleStream
-from collector.recording.files import journal_files
+from collector.recording.journal_files import journal_files
 from collector.recording.reader import Entry, entries, read
 from collector.simulation.simulated_cluster import CALM, simulated_cluster
 from exporters.sinks.parts.points import rows

@@ -22,7 +22,7 @@ from collector.model.snapshot import Scrape, Snapshot, SourceError
 from collector.node.host.host_source import identity_of
 from collector.node.host.kernel_files import read_text
 from collector.node.node_sampler import NodeSampler
-from collector.recording.files import size_of
+from collector.recording.journal_files import size_of
 from collector.recording.writer import Journal
 from exporters.api.app import build
 from exporters.api.server import Server

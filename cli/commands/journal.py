@@ -15,7 +15,7 @@ from cli.recordings.recording_arguments import finding_text, unfinished_text
 from collector.printable import count_text
 
 if TYPE_CHECKING:
-    from collector.recording.files import Summary
+    from collector.recording.journal_files import Summary
 
 GROUP = "analyse"
 
@@ -101,7 +101,7 @@ def _text_of(name: str, value: object) -> str:
 
 
 def _info(paths: Iterable[Path], max_series: int) -> "Summary":
-    from collector.recording.files import info as read_info
+    from collector.recording.journal_files import info as read_info
 
     try:
         return read_info(paths, max_series)

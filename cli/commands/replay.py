@@ -215,8 +215,8 @@ class _Pace:
 
 def _entries(files: list[Path], max_series: int) -> Iterator["Entry"]:
     """Yield the recorded entries; print a note for each defect in the recording. Raises CasstatError."""
-    from collector.recording.files import is_being_written
     from collector.recording.header import SeriesLimit
+    from collector.recording.journal_files import is_being_written
     from collector.recording.reader import Entry, TickOrder, read
     from collector.recording.writer import SUFFIX
 

@@ -132,7 +132,7 @@ def _merge(node_recordings: list["Recording"], job: "Job[Product]", cluster: Mer
 
 def _report_defects(settings: MergeSettings, node_recordings: list["Recording"], run: "Merged[Product]") -> None:
     """Print a note about each node whose recording has defects."""
-    from collector.recording.files import without_open_session
+    from collector.recording.journal_files import without_open_session
     from collector.recording.reader import Integrity
 
     is_directory = all(path.is_dir() for path in settings.paths)

@@ -17,7 +17,7 @@ from collector.load_results.client_result import ClientResult
 from collector.load_results.result_file import ResultFileError, read_result
 from collector.merge.clock_correction import MIN_STEP_S
 from collector.printable import count_text, one_line
-from collector.recording.files import journal_files
+from collector.recording.journal_files import journal_files
 from collector.runs.run import Run, RunNode
 from collector.runs.run_file import FILE, RunFileError, is_run, read_run
 
@@ -223,7 +223,7 @@ def integrity_text(integrity: "Integrity") -> str:
 
 def unfinished_text(folder: Path) -> str:
     """Return the message for a directory that has a session without a footer and is not known to be in use."""
-    from collector.recording.files import LockState, lock_state
+    from collector.recording.journal_files import LockState, lock_state
     from collector.recording.writer import LOCK
 
     if lock_state(folder) is not LockState.UNKNOWN:
@@ -270,8 +270,8 @@ def check_names(keyspace: str, table: str, files: Iterable[Path], max_series: in
         raise click.UsageError("--table needs --keyspace")
     if not keyspace:
         return
-    from collector.recording.files import recorded_tables
     from collector.recording.header import SeriesLimit
+    from collector.recording.journal_files import recorded_tables
 
     existing: set[tuple[str, str]] = set()
     by_folder: dict[Path, list[Path]] = {}

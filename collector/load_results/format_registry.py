@@ -23,7 +23,8 @@ from collector.load_results.client_format import (
 )
 from collector.load_results.client_result import ClientResult, with_joined_intervals, with_unique_names
 from collector.load_results.command_output import plain_text
-from collector.load_results.plain_files import (
+from collector.load_results.result_checks import doubts, require_sound
+from collector.load_results.unpacked_files import (
     LogPrefix,
     further_texts,
     head_of,
@@ -33,7 +34,6 @@ from collector.load_results.plain_files import (
     unpacked,
     without_prefix,
 )
-from collector.load_results.result_checks import doubts, require_sound
 from collector.printable import one_line
 
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from collector.merge import aggregation
 from collector.printable import count_text
 from collector.recording.codec import MALFORMED, texts_of, tick_of
-from collector.recording.files import journal_files
 from collector.recording.frames import (
     MAGIC,
     Damage,
@@ -27,6 +26,7 @@ from collector.recording.frames import (
     parsed,
 )
 from collector.recording.header import Header, SeriesLimit, header_of
+from collector.recording.journal_files import journal_files
 from collector.recording.reader import Entry, read, read_lines
 
 # Maximum number of frames to try from the end of a file before reading the whole file.

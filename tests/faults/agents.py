@@ -15,8 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from collector.recording.files import journal_files
 from collector.recording.frames import Damage
+from collector.recording.journal_files import journal_files
 from collector.recording.reader import Entry, read
 from tests.faults.program import PATIENCE_S, command, environment
 

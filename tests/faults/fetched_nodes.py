@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cli.main import main
-from collector.recording.files import journal_files
+from collector.recording.journal_files import journal_files
 from collector.recording.reader import Integrity, TickOrder, entries, read
 from tests.collector.merge.recorded_nodes import busy, record
 from tests.faults.recording_agent import serving

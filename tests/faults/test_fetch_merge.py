@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cli.main import main
-from collector.recording.files import journal_files
+from collector.recording.journal_files import journal_files
 from collector.runs.run_file import read_run
 from tests.faults.fetched_nodes import RecordedNode, fetch, serving_history
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from collector.recording.files import journal_files
 from collector.recording.frames import resealed
+from collector.recording.journal_files import journal_files
 from collector.recording.reader import read_lines
 from collector.runs.run_file import read_run
 from tests.collector.merge.recorded_nodes import busy, record

@@ -14,7 +14,7 @@ from cli.record.command import output_observers
 from cli.runs.finish import finish
 from collector.agents.fetching import Fetched, fetched
 from collector.file_access import write_json
-from collector.recording.files import journal_files
+from collector.recording.journal_files import journal_files
 from collector.runs import run_file
 from collector.runs.run import RunCondition
 from collector.runs.run_file import read_run

@@ -18,7 +18,7 @@ from cli.main import main
 from cli.run_folder import LOCK_FILE, recording
 from cli.runs.marks_file import append_mark
 from collector.agents.agent_client import AgentClient
-from collector.recording.files import journal_files
+from collector.recording.journal_files import journal_files
 from collector.runs import run_file
 from collector.runs.run import ClientHost, ClockStep, NodeClock, Run, RunCommand, RunNode
 from collector.runs.run_file import read_run, write_run

@@ -4,7 +4,7 @@ import csv
 from collections.abc import Iterator
 from pathlib import Path
 
-from collector.recording.files import journal_files
+from collector.recording.journal_files import journal_files
 from collector.recording.reader import entries, read
 
 READS = ("cassandra_client_requests_total", "Read")

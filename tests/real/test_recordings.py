@@ -17,8 +17,8 @@ import pytest
 
 from cli.setup.demo.demo_node import Node
 from collector.model.histogram import Buckets, quantile, upper_bounds_of
-from collector.recording.files import journal_files
 from collector.recording.frames import Damage
+from collector.recording.journal_files import journal_files
 from collector.recording.reader import Entry, read
 from tests.real.nodes import light
 from tests.real.programs import PATIENCE_S, Row, bucket_counts, casstat, load, output, prepare, program

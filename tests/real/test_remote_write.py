@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from collector.recording.files import journal_files
+from collector.recording.journal_files import journal_files
 from exporters.sinks.parts.remote_write import labels_of, sample_of
 from exporters.sinks.parts.sink_url import sink_of
 from exporters.sinks.shipping.shipper import Plan, Runtime, Shipper

@@ -7,7 +7,7 @@ from collector.model.identity import Identity
 from collector.model.sample import Sample
 from collector.node.catalogue import CATALOGUE
 from collector.node.node_sampler import SampleStream
-from collector.recording.files import journal_files
+from collector.recording.journal_files import journal_files
 from collector.recording.reader import entries, read
 from exporters.sinks.parts.points import EVENTS, events, owner_tags, rows, tags, time_ms
 from tests.real.stores import Points, name

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from cli.main import main
-from collector.recording.files import LockState, lock_state
 from collector.recording.header import Header
+from collector.recording.journal_files import LockState, lock_state
 from collector.recording.writer import LOCK, Journal, Limits
 from tests.collector.merge.recorded_nodes import METRICS, busy
 from tests.stranger import forbidden

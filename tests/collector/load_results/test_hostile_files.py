@@ -11,7 +11,7 @@ import pytest
 from collector.load_results.client_format import ClientFormatError, CommandTimes, FormatChoice
 from collector.load_results.format_registry import read_file, recognised_format
 from collector.load_results.formats import jmeter
-from collector.load_results.plain_files import log_prefix
+from collector.load_results.unpacked_files import log_prefix
 
 CAPTURES = Path(__file__).parents[2] / "captures" / "clients"
 TIMES = CommandTimes(1_795_000_000.0, 1_795_000_100.0)

@@ -13,8 +13,8 @@ from collector.merge.recordings import recordings, sessions
 from collector.merge.reference_merge import reference_merge
 from collector.model.sample import Rate
 from collector.model.snapshot import Snapshot
-from collector.recording.files import info, journal_files
 from collector.recording.frames import MAGIC, Damage, Footer
+from collector.recording.journal_files import info, journal_files
 from collector.recording.reader import Entry, Integrity, TickOrder, read
 from collector.recording.writer import SUFFIX, files_of
 

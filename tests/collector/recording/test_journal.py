@@ -17,9 +17,9 @@ from collector.model.metric import Kind, Metric
 from collector.model.snapshot import Scrape, Snapshot, Tick
 from collector.recording import writer
 from collector.recording.codec import DeltaState, encoded
-from collector.recording.files import size_of
 from collector.recording.frames import Damage, Footer, sealed
 from collector.recording.header import Header
+from collector.recording.journal_files import size_of
 from collector.recording.reader import Entry, Reader, read
 from collector.recording.writer import LOCK, SUFFIX, Journal, JournalError, Limits, files_of
 from tests.collector.fakes import file_size_limit
@@ -231,7 +231,7 @@ def test_the_size_ignores_files_removed_while_it_is_computed(tmp_path: Path, mon
     kept = tmp_path / f"b{SUFFIX}"
     kept.write_bytes(b"12345")
     assert size_of(tmp_path) == 5
-    monkeypatch.setattr("collector.recording.files.files_of", lambda _: [tmp_path / f"a{SUFFIX}", kept])
+    monkeypatch.setattr("collector.recording.journal_files.files_of", lambda _: [tmp_path / f"a{SUFFIX}", kept])
     assert size_of(tmp_path) == 5
     monkeypatch.undo()
     assert size_of(tmp_path / "gone") is None

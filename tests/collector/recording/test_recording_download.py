@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from collector.model.snapshot import Snapshot
-from collector.recording.files import info
 from collector.recording.header import FULL_EVERY
+from collector.recording.journal_files import info
 from collector.recording.journal_upload import JournalUpload
 from collector.recording.object_store import ObjectStoreError, StoredObject, part_key, parts_of
 from collector.recording.reader import entries, read

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from collector.recording.files import Summary, info, is_being_written
 from collector.recording.frames import MAGIC, last_footer
 from collector.recording.header import Header
+from collector.recording.journal_files import Summary, info, is_being_written
 from collector.recording.reader import Integrity
 from collector.recording.writer import Journal, Limits, files_of
 from tests.collector.merge.recorded_nodes import busy, merge_both, reads_of, record

@@ -13,7 +13,7 @@ from typing import IO
 
 import pytest
 
-from collector.load_results import plain_files
+from collector.load_results import unpacked_files
 from collector.load_results.client_format import ClientFormatError, CommandTimes, FormatChoice
 from collector.load_results.client_result import ClientResult
 from collector.load_results.format_registry import growing_result, read_file, recognised_format
@@ -83,7 +83,7 @@ WITHOUT_OTHER_OUTPUT = ("jmeter.csv", "stress.hdr", "tlp-stress.csv", "nosqlbenc
 def test_a_result_that_follows_much_other_output_is_recognised(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plain_files, "MAX_SEARCHED_BYTES", 1 << 17)
+    monkeypatch.setattr(unpacked_files, "MAX_SEARCHED_BYTES", 1 << 17)
     content, other = content_of(name), b"load.sh: another line that has nothing to do with the result\n"
     for lines in (2_000, 40_000):
         if name in WITHOUT_OTHER_OUTPUT:
@@ -136,8 +136,8 @@ def test_a_damaged_gzip_file_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_gzip_file_that_expands_without_limit_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plain_files, "MIN_CHECKED_BYTES", 1 << 20)
-    monkeypatch.setattr(plain_files, "CHUNK_BYTES", 1 << 16)
+    monkeypatch.setattr(unpacked_files, "MIN_CHECKED_BYTES", 1 << 20)
+    monkeypatch.setattr(unpacked_files, "CHUNK_BYTES", 1 << 16)
     bomb = zlib.compressobj(wbits=16 + zlib.MAX_WBITS)
     head = b"timeStamp,elapsed,label,success\n1700000000000,5,read,true\n"
     data = bomb.compress(head) + bomb.compress(b"\n" * (32 << 20)) + bomb.flush()
@@ -231,9 +231,9 @@ def test_an_unknown_log_with_prefixes_is_an_error_that_names_the_prefix(tmp_path
 def test_a_copy_does_not_fill_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_compressed: bool) -> None:
     log = prefixed(WRK.read_text(), "wrk-1  | ").encode()
     content = gzip.compress(WRK.read_bytes()) if is_compressed else log
-    free_bytes = iter([plain_files.MIN_FREE_BYTES, 0])
-    monkeypatch.setattr(plain_files, "CHECKED_BYTES", 1)
-    monkeypatch.setattr(plain_files, "CHUNK_BYTES", 100)
+    free_bytes = iter([unpacked_files.MIN_FREE_BYTES, 0])
+    monkeypatch.setattr(unpacked_files, "CHECKED_BYTES", 1)
+    monkeypatch.setattr(unpacked_files, "CHUNK_BYTES", 100)
     monkeypatch.setattr(os, "fstatvfs", lambda _: SimpleNamespace(f_bavail=next(free_bytes), f_frsize=1))
     with pytest.raises(ClientFormatError, match="too little disk space for a copy of the file"):
         result_of(tmp_path / "file", content)
