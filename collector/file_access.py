@@ -1,16 +1,19 @@
-"""Atomic replacement of files, and reading of whole files, growing files and passwords.
+"""Atomic replacement of files, and reading of whole files, growing files, lines and passwords.
 
 Passwords are read from files, because every user of the machine can see command lines.
 """
 
 import os
 import stat
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from collector.printable import indented_json
 
+# The length to which `LineSplitter` cuts lines.
+MAX_LINE_BYTES = 256 << 10
 MAX_BYTES = 64 << 20
 # The number of bytes before the reading position that a growing file remembers; if they change, it has been rewritten.
 SEAL_BYTES = 64
@@ -153,3 +156,35 @@ def is_read_by_others(path: Path) -> bool:
         return bool(path.stat().st_mode & _OTHERS)
     except OSError:
         return False
+
+
+class LineSplitter:
+    """Splits chunks into lines. Lines longer than `max_bytes` are truncated."""
+
+    def __init__(self, max_bytes: int = MAX_LINE_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._partial = b""
+        self._skipping = False
+
+    def reset(self, *, skip_line: bool = False) -> None:
+        """Discard the partial line; if `skip_line`, also skip the input up to the next line end."""
+        self._partial = b""
+        self._skipping = skip_line
+
+    def complete(self, chunk: bytes) -> Iterator[bytes]:
+        r"""Yield the lines that `chunk` completes, without their ends (`\n` or `\r\n`)."""
+        *complete, partial = chunk.split(b"\n")
+        for part in complete:
+            line, is_skipped = self._partial + part, self._skipping
+            self.reset()
+            if not is_skipped:
+                yield self._truncated(line)
+        if not self._skipping:
+            self._partial += partial
+        if len(self._partial) > self._max_bytes:
+            truncated = self._truncated(self._partial)
+            self.reset(skip_line=True)
+            yield truncated
+
+    def _truncated(self, line: bytes) -> bytes:
+        return line[: self._max_bytes].removesuffix(b"\r")

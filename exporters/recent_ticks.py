@@ -5,8 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Lock
 
-from collector.merge.aggregation import Placement
-from collector.model.identity import Identity
+from collector.model.identity import Identity, Placement
 from collector.model.sample import Sample
 from collector.model.snapshot import Snapshot, Tick
 from collector.recording.writer import Position

@@ -14,9 +14,9 @@ from cli.agent.agent_config import AgentSettings
 from cli.agent.run_store import RunStore
 from cli.agent.sink_threads import Sinks
 from collector.file_access import replace_file
-from collector.merge.aggregation import NOWHERE, placement_of
+from collector.merge.aggregation import placement_of
 from collector.model.clock import Clock
-from collector.model.identity import Identity
+from collector.model.identity import NOWHERE, Identity
 from collector.model.sample import Sample
 from collector.model.snapshot import Scrape, Snapshot, SourceError
 from collector.node.host.host_source import identity_of

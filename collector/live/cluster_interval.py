@@ -6,7 +6,8 @@ from enum import Enum
 from typing import NamedTuple
 
 from collector.merge import aggregation
-from collector.merge.aggregation import PartialAggregate, Placement
+from collector.merge.aggregation import PartialAggregate
+from collector.model.identity import Placement
 from collector.model.metric import Series
 from collector.model.sample import Sample
 from collector.model.snapshot import Tick

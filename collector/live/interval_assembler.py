@@ -19,9 +19,9 @@ from collector.live.cluster_interval import (
     NodeStatus,
     State,
 )
-from collector.merge.aggregation import WATCHED
 from collector.merge.grid import Grid
 from collector.model.histogram import Buckets
+from collector.model.identity import WATCHED
 from collector.model.metric import Series
 from collector.model.rates import Summary
 from collector.model.sample import Derived, Rate, Sample

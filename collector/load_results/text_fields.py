@@ -11,10 +11,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NoReturn
 
-from collector.file_access import read_whole
+from collector.file_access import LineSplitter, read_whole
 from collector.load_results.client_format import MALFORMED, ClientFormatError, reason_of
 from collector.load_results.client_result import NS_PER_S, Latency, Operation, rounded_up
-from collector.node.log.log_source import LineSplitter
 from collector.printable import count_text, one_line
 
 MAX_LATENCY_NS = 86_400 * NS_PER_S

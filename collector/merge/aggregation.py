@@ -15,6 +15,7 @@ from typing import TypeVar, cast
 from collector.merge.grid import NodeInterval
 from collector.model import histogram
 from collector.model.histogram import Buckets
+from collector.model.identity import WATCHED, Placement
 from collector.model.metric import Aggregation, Metric, Owner, Series
 from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import Tick
@@ -22,39 +23,10 @@ from collector.node.catalogue import CATALOGUE
 from collector.recording.header import Header
 
 NAME = "cluster"
-WATCHED = "watched"
-"""The label that replaces the names of a node's watched disk and interface, which differ between machines."""
 # How many of its intervals a counter may lack, because its last reading is late, and how many if others are missing,
 # too. Both are between the differences that usually occur, which are multiples of half an interval.
 _LATE, _EQUAL = 1.6, 0.4
 Kind = TypeVar("Kind", float, Rate, Buckets)
-
-
-@dataclass(frozen=True)
-class Placement:
-    """Where a node runs. Nodes on the same machine all report that machine's series.
-
-    machine    the machine's boot id; "" if unknown, in which case nothing is shared.
-    network    the network namespace on that machine.
-    disk       the disk labelled WATCHED in the node's samples; `interface` is the network interface with that label.
-    """
-
-    machine: str = ""
-    network: str = ""
-    disk: str = ""
-    interface: str = ""
-
-    def shared(self, metric: Metric | None, series: Series) -> Series:
-        """Return a key that is equal for all nodes that share the series; () for a series that is not shared."""
-        if not self.machine or metric is None or metric.owner is Owner.NODE:
-            return ()
-        is_network = metric.owner is Owner.NETWORK
-        if series[1:] == (WATCHED,):
-            series = (series[0], self.interface if is_network else self.disk)
-        return (self.machine, self.network if is_network else "", *series)
-
-
-NOWHERE = Placement()
 
 
 def placement_of(head: Header) -> Placement:

@@ -10,6 +10,7 @@ from collector.merge.coverage import NodeTick, has_failed, unknown_times
 from collector.merge.grid import ANY_TIME, ClusterSample, Grid, NodeInterval
 from collector.merge.merge_job import Job, Merged, NodeRun, Product, catalogue_of, folders_of
 from collector.merge.recordings import Recording
+from collector.model.identity import Placement
 from collector.model.metric import Metric, Series
 from collector.model.rates import Readings, Summary, rates, update_readings
 from collector.model.sample import Derived, Sample
@@ -157,7 +158,7 @@ def cluster_sample(
     metrics: Mapping[str, Metric], nodes: Sequence[NodeRun], spans: Sequence[Spans], grid: Grid, index: int
 ) -> ClusterSample:
     """Return the cluster's sample for an interval; `spans` contains the `summed_spans` of each node."""
-    samples: list[tuple[aggregation.Placement, Sample]] = []
+    samples: list[tuple[Placement, Sample]] = []
     lacking: set[Series] = set()
     answered, down_s = 0, list[float]()
     for node, node_spans in zip(nodes, spans, strict=True):

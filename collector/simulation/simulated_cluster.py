@@ -9,8 +9,7 @@ from functools import lru_cache
 from math import floor
 from random import Random
 
-from collector.merge.aggregation import Placement
-from collector.model.identity import Identity
+from collector.model.identity import Identity, Placement
 from collector.model.metric import ScrapeInterval, Series, Value, Values
 from collector.model.snapshot import JOLOKIA_SOURCE, Scrape, Snapshot, Tick, with_rounded_times
 from collector.node.catalogue import CATALOGUE, HOST

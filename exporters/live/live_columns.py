@@ -11,7 +11,8 @@ from functools import lru_cache
 from math import isfinite, isnan, nan
 
 from collector.live.interval_assembler import OPERATION_MODE
-from collector.merge.aggregation import WATCHED, is_summed_over_nodes
+from collector.merge.aggregation import is_summed_over_nodes
+from collector.model.identity import WATCHED
 from collector.model.metric import Kind, Series
 from collector.model.sample import Sample
 from collector.node.catalogue import CATALOGUE

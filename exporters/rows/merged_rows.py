@@ -5,9 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from collector.merge.aggregation import NAME, WATCHED
+from collector.merge.aggregation import NAME
 from collector.merge.grid import ClusterSample
 from collector.merge.merge_job import NodeRun
+from collector.model.identity import WATCHED
 from collector.model.metric import Series
 from collector.model.sample import Sample
 from collector.model.snapshot import NEVER

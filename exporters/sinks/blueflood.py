@@ -8,8 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
-from collector.merge.aggregation import NOWHERE, Placement
-from collector.model.identity import Identity
+from collector.model.identity import NOWHERE, Identity, Placement
 from collector.model.metric import Metric
 from collector.model.sample import Sample
 from collector.printable import one_line

@@ -14,8 +14,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 
 from collector.http.failures import connection_failure
-from collector.merge.aggregation import NOWHERE, Placement
-from collector.model.identity import Identity
+from collector.model.identity import NOWHERE, Identity, Placement
 from collector.model.metric import Metric, Series
 from collector.model.sample import Sample
 from exporters.metrics_page.rendering import Options

@@ -13,9 +13,8 @@ from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
-from collector.merge.aggregation import NOWHERE, Placement
 from collector.model.histogram import Buckets
-from collector.model.identity import Identity
+from collector.model.identity import NOWHERE, Identity, Placement
 from collector.model.metric import Metric, Series
 from collector.model.sample import Rate, Sample
 from exporters.metrics_page.rendering import Options

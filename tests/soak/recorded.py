@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from collector.merge.aggregation import NOWHERE, Placement, placement_of
-from collector.model.identity import Identity
+from collector.merge.aggregation import placement_of
+from collector.model.identity import NOWHERE, Identity, Placement
 from collector.model.sample import Sample
 from collector.node.catalogue import CATALOGUE
 from collector.node.node_sampler import SampleStream

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from collector.file_access import GrowingFile, NotRegularError
+from collector.file_access import GrowingFile, LineSplitter, NotRegularError
 from collector.model.clock import Clock
 from collector.model.snapshot import Event, Scrape, SourceError
 from collector.node.log.log_events import event_of
@@ -12,7 +12,6 @@ from collector.node.log.logback import LogPattern, PatternCheck
 from collector.printable import count_text, one_line
 
 # The limit is large because a compaction message names every file written, and there may be hundreds of files.
-MAX_LINE_BYTES = 256 << 10
 CHUNK_BYTES = 256 << 10
 # A larger backlog is skipped, because its events would be shown long after they happened.
 MAX_BACKLOG_BYTES = 64 << 20
@@ -23,38 +22,6 @@ NAME = "log"
 MAX_BYTES = 4 << 20
 SHARE_OF_TIMEOUT = 0.25
 MAX_EVENTS = 100
-
-
-class LineSplitter:
-    """Splits chunks into lines. Lines longer than `max_bytes` are truncated."""
-
-    def __init__(self, max_bytes: int = MAX_LINE_BYTES) -> None:
-        self._max_bytes = max_bytes
-        self._partial = b""
-        self._skipping = False
-
-    def reset(self, *, skip_line: bool = False) -> None:
-        """Discard the partial line; if `skip_line`, also skip the input up to the next line end."""
-        self._partial = b""
-        self._skipping = skip_line
-
-    def complete(self, chunk: bytes) -> Iterator[bytes]:
-        r"""Yield the lines that `chunk` completes, without their ends (`\n` or `\r\n`)."""
-        *complete, partial = chunk.split(b"\n")
-        for part in complete:
-            line, is_skipped = self._partial + part, self._skipping
-            self.reset()
-            if not is_skipped:
-                yield self._truncated(line)
-        if not self._skipping:
-            self._partial += partial
-        if len(self._partial) > self._max_bytes:
-            truncated = self._truncated(self._partial)
-            self.reset(skip_line=True)
-            yield truncated
-
-    def _truncated(self, line: bytes) -> bytes:
-        return line[: self._max_bytes].removesuffix(b"\r")
 
 
 class FileFollower:

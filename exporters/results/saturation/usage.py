@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 
-from collector.merge.aggregation import WATCHED
 from collector.merge.grid import SpanGrid
 from collector.merge.merge_job import NodeRun
+from collector.model.identity import WATCHED
 from collector.model.metric import Series
 from collector.model.sample import Rate, Sample
 from collector.model.snapshot import Event

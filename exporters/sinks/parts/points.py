@@ -11,9 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import isfinite
 
-from collector.merge.aggregation import NOWHERE, Placement
 from collector.model.histogram import Buckets, highest, quantiles
-from collector.model.identity import Identity
+from collector.model.identity import NOWHERE, Identity, Placement
 from collector.model.metric import Metric, Owner, Series
 from collector.model.sample import Rate, Sample
 from exporters.bounded_labels import BoundedLabels

@@ -25,6 +25,7 @@ from collector.merge.grid import Grid
 from collector.merge.merge_job import Job, Merged, NodeRun
 from collector.merge.recordings import recordings, sessions
 from collector.merge.reference_merge import reference_merge
+from collector.model.identity import Placement
 from collector.model.metric import Aggregation, Kind, Series, Value, Values
 from collector.model.snapshot import Scrape, Snapshot, Tick, with_rounded_times
 from collector.node.catalogue import CATALOGUE
@@ -252,7 +253,7 @@ def test_a_change_to_one_implementation_is_detected(
         "columnar": lambda: monkeypatch.setitem(
             cluster_sums._GAUGES, Aggregation.SUM, cluster_sums._GAUGES[Aggregation.MAX]
         ),
-        "machine": lambda: monkeypatch.setattr(cluster_sums, "placement_of", lambda _: aggregation.Placement()),
+        "machine": lambda: monkeypatch.setattr(cluster_sums, "placement_of", lambda _: Placement()),
     }
     recording = recorded(TWO, tmp_path)
     plain = plain_merge(recording, 5.0)

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.merge.aggregation import WATCHED, Placement, aggregated, combined, counted_once, merged
+from collector.merge.aggregation import aggregated, combined, counted_once, merged
 from collector.model.histogram import Buckets, quantile, upper_bounds_of
+from collector.model.identity import WATCHED, Placement
 from collector.model.metric import Aggregation, Kind, Metric, Owner, Series
 from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import Tick

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from prometheus_client import CollectorRegistry
 
-from collector.merge.aggregation import Placement
-from collector.model.identity import Identity
+from collector.model.identity import Identity, Placement
 from collector.model.metric import Series, Value
 from collector.model.snapshot import Scrape, Snapshot, Tick
 from collector.node.catalogue import CATALOGUE

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.merge.aggregation import Placement
 from collector.model.histogram import Buckets, highest, quantile, upper_bounds_of
-from collector.model.identity import Identity
+from collector.model.identity import Identity, Placement
 from collector.model.metric import Metric, Series
 from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import Tick

@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.node.log.log_source import LineSplitter
+from collector.file_access import LineSplitter
 
 MAX_BYTES = 8
 PIECES = st.sampled_from([b"a", b"b" * 7, b"c" * 9, b"\n", b"\r", b"\r\n", b"\xff", b"\x00"])

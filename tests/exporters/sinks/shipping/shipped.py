@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from collector.merge.aggregation import NOWHERE, Placement, placement_of
-from collector.model.identity import Identity
+from collector.merge.aggregation import placement_of
+from collector.model.identity import NOWHERE, Identity, Placement
 from collector.model.metric import Metric, Value
 from collector.model.sample import Sample
 from collector.model.snapshot import Scrape, Snapshot, Tick, with_rounded_times
