@@ -1,4 +1,4 @@
-"""A node's identity (its name, cluster, data centre and rack, which are the labels of its series), and where it runs."""
+"""A node's identity (its name, cluster, data centre and rack, which are labels of its series), and where it runs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
