@@ -90,7 +90,7 @@ class LineCommand(click.Command):
 )
 @click.option("-w", "--write", type=PATH, metavar="DIR", help="Record all metrics to DIR, for replay, merge and plot.")
 @click.option("--log-pattern", default="", metavar="PATTERN", help="Logback pattern of the log.  [Cassandra's default]")
-@click.option("--disk", metavar="NAME", help="Disk to show.  [disk of Cassandra's data directory]")
+@click.option("-o", "--disk", metavar="NAME", help="Disk to show.  [disk of Cassandra's data directory]")
 @click.option(
     "-f",
     "--net-interface",

@@ -279,7 +279,7 @@ def test_fixing_another_nodes_jolokia(scripted: ScriptedNode, node: Node) -> Non
 
 
 def test_fixing_an_unknown_disk_and_interface(scripted: ScriptedNode) -> None:
-    report = Doctor("-m", PORT, "-i", "60", "--disk", "nosuch", "-f", "nosuch0")
+    report = Doctor("-m", PORT, "-i", "60", "-o", "nosuch", "-f", "nosuch0")
     assert report.finding("disk", "no disk 'nosuch'")["state"] == "problem"
     fixed = advised_doctor(fixes(report.finding("disk", "no disk 'nosuch'"))[0])
     fixed.assert_fixed("disk")

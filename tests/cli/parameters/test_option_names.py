@@ -9,6 +9,10 @@ from cli.commands.line import command as line_command
 from cli.setup.attach.attach_steps import Agent
 
 
+def test_the_disk_has_the_short_name_of_the_original_script() -> None:
+    assert line_command.make_context("casstat", ["-o", "sda"]).params["disk"] == "sda"
+
+
 def test_options_and_variables_of_the_journal_set_the_same_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     context = line_command.make_context("casstat", ["--journal-limit", "3G", "--journal-sync", "tick"])
     assert (context.params["journal_limit"], context.params["journal_sync"]) == (3 << 30, "tick")
