@@ -229,7 +229,7 @@ def _missing_nodes(loaded: Sequence[_LoadedRun], common: set[str]) -> Iterator[s
 
 
 def _omitted_intervals(runs: "Iterable[ComparedRun]") -> Iterator[str]:
-    """Yield a warning for each phase of which not all intervals, or not all nodes, are compared."""
+    """Yield a warning for each phase in which some intervals or nodes are not compared."""
     for run in runs:
         for phase, data in run.phases.items():
             if data.note:

@@ -173,7 +173,7 @@ def operation_of(
 
 
 def intervals_of(rows: Sequence[ClientInterval], begin_s: float = 0.0) -> tuple[ClientInterval, ...]:
-    """Return the intervals of a run that began at `begin_s`, the first of which begins with the run.
+    """Return the intervals of a run that began at `begin_s`; the first one begins with the run.
 
     Rows with the same time, as printed after a stall, are one interval. Raises ClientFormatError if times decrease.
     """

@@ -182,7 +182,7 @@ KINDS = SERVICE, RESPONSE, WAITING, FAILED, SUCCEEDED = "st", "rt", "wt", "faile
 ALL = "all"
 """The metric that stands for all tags: each is the name of an operation."""
 PREFERRED = ("result", "result_success", "cycles_servicetime", "cycles")
-"""The metrics of which the first one that a log has is counted, unless the user chooses another one."""
+"""Metrics in order of preference: the first one in the log is counted, unless the user chooses another one."""
 SUCCESS = "result_success"
 NO_LATENCIES = ("tries", "result_size", "resultset_size")
 MAX_LISTED = 20

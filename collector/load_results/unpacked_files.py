@@ -18,7 +18,7 @@ from collector.printable import count_text, one_line
 # Gzip files, which may consist of several members; memory does not grow with the file.
 
 MAGIC = b"\x1f\x8b"
-# Results are text, of which gzip keeps a tenth or a twentieth. Data that shrinks much more is made to fill the disk.
+# Results are text, which gzip compresses to a tenth or less. Data that shrinks much more is made to fill the disk.
 MAX_RATIO = 200
 MIN_CHECKED_BYTES = 256 << 20
 CHUNK_BYTES = 1 << 20

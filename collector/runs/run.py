@@ -141,8 +141,8 @@ class RunCluster:
     nodes         the names of the run's nodes in it; one for each member, also if several agents recorded it.
     unrecorded    the addresses of its members, at the end of the run, that are not nodes of the run.
     left          the addresses of members that left it during the run and are not nodes of the run.
-    unidentified  the names of nodes of the run each of which may be any of `unrecorded`: they never answered, and their
-                  addresses are not those of members.
+    unidentified  the names of nodes of the run that never answered and whose addresses are not those of members; each
+                  may be any of `unrecorded`.
     """
 
     name: str
