@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import queue
+import re
 import signal
 import subprocess
 import sys
@@ -187,6 +188,11 @@ def lacks_reads(row: Row) -> bool:
 
 def event_kinds(row: Row) -> set[str]:
     return {event["kind"] for event in row["events"]}
+
+
+def is_missed_tick(text: str) -> bool:
+    """Return whether an event of a row states missed ticks, which a busy machine can always cause."""
+    return re.fullmatch(r"\d+ ticks? missed", text) is not None
 
 
 def event_texts(row: Row) -> str:

@@ -16,6 +16,7 @@ from tests.faults.program import (
     event_texts,
     has_reads,
     is_clean,
+    is_missed_tick,
     is_one_line,
     lacks_reads,
     run,
@@ -23,6 +24,8 @@ from tests.faults.program import (
 
 pytestmark = pytest.mark.alone
 INTERVAL = "0.2"
+# Where every scrape must succeed, since a scrape that takes longer than most of the interval fails.
+LONG_INTERVAL = "1"
 REMOTE_NODE = r"casstat: the node runs on another machine: .*\n"
 
 FAULTS: dict[str, tuple[Fault, str]] = {
@@ -58,8 +61,8 @@ class Running:
         return code, errors
 
 
-def _arguments(fake: FakeJolokia) -> list[str]:
-    return [INTERVAL, "--format", "json", "--jolokia", fake.url]
+def _arguments(fake: FakeJolokia, interval: str = INTERVAL) -> list[str]:
+    return [interval, "--format", "json", "--jolokia", fake.url]
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +96,8 @@ def test_rows_of_failed_scrapes_have_no_values_and_no_read_is_lost(name: str, ru
         assert is_one_line(event_texts(row))
     # The first row after the gap must cover the whole gap.
     assert recovered["interval_s"] > 2 * float(INTERVAL)
-    assert (recovered["read_mean_ms"], recovered["events"]) == (0.5, [])
+    assert recovered["read_mean_ms"] == 0.5
+    assert event_kinds(recovered) <= {"missed"}
     load.check()
 
 
@@ -103,14 +107,14 @@ def without_values(row: Row) -> bool:
 
 
 def test_a_connection_closed_between_rows_is_reopened(fake: FakeJolokia) -> None:
-    with Program(*_arguments(fake)) as program:
+    with Program(*_arguments(fake, LONG_INTERVAL)) as program:
         load = Load(program, fake.node)
         for _ in range(5):
             load.next()
             fake.drop_connections()
         load.settle()
         code, errors = program.end()
-    assert all(has_reads(row) and row["events"] == [] for row in load.rows)
+    assert all(has_reads(row) and event_kinds(row) <= {"missed"} for row in load.rows)
     load.check()
     assert fake.connections > 5
     assert code == 0
@@ -119,12 +123,12 @@ def test_a_connection_closed_between_rows_is_reopened(fake: FakeJolokia) -> None
 
 def test_responses_with_a_content_length_are_read(fake: FakeJolokia) -> None:
     fake.fault = faults.with_length
-    with Program(*_arguments(fake)) as program:
+    with Program(*_arguments(fake, LONG_INTERVAL)) as program:
         load = Load(program, fake.node)
         for _ in range(4):
             load.next()
         load.settle()
-    assert all(has_reads(row) and row["events"] == [] for row in load.rows)
+    assert all(has_reads(row) and event_kinds(row) <= {"missed"} for row in load.rows)
     load.check()
 
 
@@ -138,7 +142,7 @@ def test_a_port_that_never_responds_causes_one_message_and_rows_continue(name: s
     assert len(result.stderr.splitlines()) == 1
     header, *rows = [line.split(",") for line in result.stdout.splitlines()]
     assert [row[header.index("reads_per_s")] for row in rows] == ["", "", ""]
-    assert [row[header.index("events")] for row in rows] == ["", "", ""]
+    assert all(text == "" or is_missed_tick(text) for text in (row[header.index("events")] for row in rows))
 
 
 def test_a_node_that_starts_later_is_discovered(fake: FakeJolokia) -> None:
@@ -169,7 +173,7 @@ def test_a_suspended_process_prints_one_row_for_the_gap(fake: FakeJolokia) -> No
         late = load.until(lambda row: row["interval_s"] > 0.9)
         load.settle()
         code, errors = program.end()
-    assert event_kinds(late) == {"missed"}
+    assert "missed" in event_kinds(late)
     load.check()
     assert code == 0
     assert is_clean(errors)
