@@ -13,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 
 from cli.errors import CasstatError
+from collector.file_access import file_errors
 from collector.runs.run_file import is_run
 
 RUNS_FOLDER = Path("casstat-runs")
@@ -63,23 +64,20 @@ def command_variable(folder: Path) -> str:
 
 def create(folder: Path) -> bool:
     """Create a run's directory; return whether it is new. Raises CasstatError if that fails or it is not empty."""
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        folder.mkdir()
-    except FileExistsError:
-        require_empty(folder)
-        return False
-    except OSError as error:
-        raise CasstatError(f"{error.filename or folder}: {error.strerror}") from None
+    with file_errors(folder, CasstatError):
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            folder.mkdir()
+        except FileExistsError:
+            require_empty(folder)
+            return False
     return True
 
 
 def require_empty(folder: Path) -> None:
     """Raise CasstatError if a directory contains anything but the lock file."""
-    try:
+    with file_errors(folder, CasstatError):
         is_empty = not any(path.name != LOCK_FILE for path in folder.iterdir())
-    except OSError as error:
-        raise CasstatError(f"{error.filename or folder}: {error.strerror}") from None
     if not is_empty:
         raise CasstatError(f"{folder}: already exists (hint: choose another directory with -o)")
 
@@ -169,10 +167,8 @@ def try_lock(file: Path, *, creating: bool = False) -> Iterator[bool]:
     Raises CasstatError.
     """
     flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
-    try:
+    with file_errors(file, CasstatError):
         lock = os.open(file, flags | os.O_CREAT if creating else flags, 0o644)
-    except OSError as error:
-        raise CasstatError(f"{error.filename}: {error.strerror}") from None
     try:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

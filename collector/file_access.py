@@ -5,12 +5,12 @@ Passwords are read from files, because every user of the machine can see command
 
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from collector.printable import indented_json
+from collector.printable import indented_json, one_line
 
 # The length to which `LineSplitter` cuts lines.
 MAX_LINE_BYTES = 256 << 10
@@ -19,6 +19,15 @@ MAX_BYTES = 64 << 20
 SEAL_BYTES = 64
 MAX_PASSWORD_BYTES = 4096
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+@contextmanager
+def file_errors(path: object, error_of: Callable[[str], Exception]) -> Iterator[None]:
+    """Turn an OSError into another exception; its one-line message names the error's file or, if unknown, `path`."""
+    try:
+        yield
+    except OSError as error:
+        raise error_of(f"{error.filename or path}: {one_line(error.strerror or error)}") from None
 
 
 def write_json(path: Path, content: Any) -> None:
@@ -129,16 +138,16 @@ def read_password(path: Path) -> str:
         raise SecretError(f"{path}: {getattr(error, 'strerror', None) or 'invalid path'}") from None
     # Check the open file rather than the path: the file at the path could be replaced in the meantime.
     try:
-        state = os.fstat(descriptor)
-        if not stat.S_ISREG(state.st_mode):
-            raise SecretError(f"{path}: not a regular file")
-        if state.st_mode & _OTHERS:
-            raise SecretError(f"{path}: accessible to other users (hint: run 'chmod 600 {path}')")
-        if state.st_size > MAX_PASSWORD_BYTES:
-            raise SecretError(f"{path}: larger than {MAX_PASSWORD_BYTES} bytes (hint: store only the password in it)")
-        first = os.read(descriptor, MAX_PASSWORD_BYTES).split(b"\n")[0].rstrip(b"\r")
-    except OSError as error:
-        raise SecretError(f"{path}: {error.strerror}") from None
+        with file_errors(path, SecretError):
+            state = os.fstat(descriptor)
+            if not stat.S_ISREG(state.st_mode):
+                raise SecretError(f"{path}: not a regular file")
+            if state.st_mode & _OTHERS:
+                raise SecretError(f"{path}: accessible to other users (hint: run 'chmod 600 {path}')")
+            if state.st_size > MAX_PASSWORD_BYTES:
+                hint = "store only the password in it"
+                raise SecretError(f"{path}: larger than {MAX_PASSWORD_BYTES} bytes (hint: {hint})")
+            first = os.read(descriptor, MAX_PASSWORD_BYTES).split(b"\n")[0].rstrip(b"\r")
     finally:
         os.close(descriptor)
     try:

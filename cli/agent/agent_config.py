@@ -20,6 +20,7 @@ from click.core import ParameterSource
 from cli.errors import CasstatError
 from cli.line.node_selection import Contact, LineSettings, TransportFactory, first_contact
 from cli.parameters.parameter_types import Duration
+from collector.file_access import file_errors
 from collector.http.access import masked_url
 from collector.node.node_sampler import NodeSampler
 
@@ -153,11 +154,8 @@ def set_variable_names(command: click.Command) -> None:
 
 def from_file(path: Path, command: click.Command) -> dict[str, Any]:
     """Return the settings in a TOML file, keyed by name. Raises CasstatError if the file is unreadable or invalid."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise CasstatError(f"{path}: {error.strerror}") from None
+    with file_errors(path, CasstatError), path.open("rb") as file:
+        data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
         raise CasstatError(f"{path}: larger than {MAX_BYTES >> 20} MiB")
     try:

@@ -12,6 +12,7 @@ import click
 from cli.errors import CasstatError, echo
 from cli.parameters.recording_options import read_limits
 from cli.recordings.recording_arguments import finding_text, unfinished_text
+from collector.file_access import file_errors
 from collector.printable import count_text
 
 if TYPE_CHECKING:
@@ -103,7 +104,5 @@ def _text_of(name: str, value: object) -> str:
 def _info(paths: Iterable[Path], max_series: int) -> "Summary":
     from collector.recording.journal_files import info as read_info
 
-    try:
+    with file_errors("the recordings", CasstatError):
         return read_info(paths, max_series)
-    except OSError as error:
-        raise CasstatError(f"{error.filename}: {error.strerror}") from None

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import click
 
+from collector.file_access import file_errors
+
 GROUP = "record"
 
 
@@ -24,7 +26,5 @@ def command(text: str, folder: Path | None) -> None:
     if not line:
         raise click.BadParameter("a mark needs at least one printable character", param_hint="TEXT")
     run = active_run(folder)
-    try:
+    with file_errors(run, CasstatError):
         append_mark(run, line)
-    except OSError as error:
-        raise CasstatError(f"{error.filename or run}: {error.strerror}") from None

@@ -24,6 +24,7 @@ from cli.recordings.recording_arguments import (
     recorded_bounds,
     unfinished_text,
 )
+from collector.file_access import file_errors
 from collector.printable import one_line
 from collector.recording.writer import folder_name
 
@@ -222,14 +223,12 @@ def _entries(files: list[Path], max_series: int) -> Iterator["Entry"]:
 
     sequence, limit = TickOrder(), SeriesLimit(max_series, str(files[0].parent) if files else "")
     for file in files:
-        try:
+        with file_errors(file, CasstatError):
             for record in sequence.filtered(read(file, limit)):
                 if isinstance(record, Entry):
                     yield record
                 else:
                     note(finding_text(file, record))
-        except OSError as error:
-            raise CasstatError(f"{file}: {error.strerror}") from None
     for footer, lost in sequence.missing_ends():
         note(finding_text(files[0].with_name(f"{footer.file}{SUFFIX}"), lost))
     if sequence.integrity().unfinished and not is_being_written(file.parent):

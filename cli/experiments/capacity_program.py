@@ -37,7 +37,7 @@ from cli.parameters.parameter_values import (
 from cli.process_setup import interruptible, open_standard_streams
 from cli.record.record_program import Around, RecordedRun, RecordSettings, recorded_run, redactor_of, require_valid
 from cli.run_folder import RUNS_SUBFOLDER, STATE_FILE, try_lock
-from collector.file_access import read_whole, replace_file
+from collector.file_access import file_errors, read_whole, replace_file
 from collector.live.live_cluster import Plan
 from collector.printable import one_line
 from collector.runs.parameter_sweep import SweepSettings, settings_of_content
@@ -174,10 +174,8 @@ def _write_state(folder: Path, state: SearchState) -> None:
         "plan": asdict(state.plan),
         "steps": [{**asdict(step), "folder": name} for step, name in state.steps],
     }
-    try:
+    with file_errors(folder, CasstatError):
         replace_file(folder / STATE_FILE, (json.dumps(content, indent=1) + "\n").encode())
-    except OSError as error:
-        raise CasstatError(f"{error.filename or folder}: {error.strerror}") from None
 
 
 def _read_state(folder: Path) -> SearchState:

@@ -12,7 +12,7 @@ from cli.record.command.supervisor import GRACE_S
 from cli.record.record_program import RecordSettings
 from cli.record.ssh.ssh_agent import report_spools
 from cli.run_folder import RUNS_SUBFOLDER, UNFINISHED_SUBFOLDER
-from collector.file_access import replace_file
+from collector.file_access import file_errors, replace_file
 from collector.printable import excerpts, one_line, single_line
 from collector.redaction.redactor import Redactor
 from collector.runs.parameter_sweep import SweepSettings
@@ -74,12 +74,10 @@ def set_aside_unfinished(folder: Path, ended: Collection[str]) -> None:
     interrupted, wait until its command has certainly ended. Raises CasstatError.
     """
     runs = folder / RUNS_SUBFOLDER
-    try:
+    with file_errors(folder, CasstatError):
         for path in sorted(runs.iterdir()) if runs.is_dir() else []:
             if f"{RUNS_SUBFOLDER}/{path.name}" not in ended:
                 _set_aside(folder, path)
-    except OSError as error:
-        raise CasstatError(f"{error.filename or folder}: {error.strerror}") from None
 
 
 def _set_aside(folder: Path, run: Path) -> None:
@@ -104,11 +102,9 @@ def _set_aside(folder: Path, run: Path) -> None:
 
 def write_texts(folder: Path, texts: Mapping[str, str]) -> None:
     """Write the results, keyed by file name. Raises CasstatError."""
-    try:
+    with file_errors(folder, CasstatError):
         for name, text in texts.items():
             replace_file(folder / name, text.encode(errors="replace"))
-    except OSError as error:
-        raise CasstatError(f"{error.filename or folder}: {error.strerror}") from None
 
 
 def draw_plots(folder: Path, name: str, facts: Sequence[str], plots: Sequence[Plot]) -> None:

@@ -28,6 +28,7 @@ from cli.process_setup import interruptible, open_standard_streams
 from cli.record.command.command_runner import CommandRunner
 from cli.record.record_program import RecordSettings, recorded_run
 from cli.run_folder import FOLDER_VARIABLE, RUN_VARIABLE, run_folder_name, try_lock
+from collector.file_access import file_errors
 from collector.live.live_cluster import Plan
 from collector.printable import count_text, excerpts, one_line, single_line
 from collector.runs.parameter_sweep import (
@@ -182,10 +183,8 @@ def _parameters_text(parameters: Sequence[SweptParameter]) -> str:
 
 def _save(folder: Path, sweep: Sweep) -> None:
     """Write the sweep's file. Raises CasstatError."""
-    try:
+    with file_errors(folder, CasstatError):
         write_sweep(folder, sweep)
-    except OSError as error:
-        raise CasstatError(f"{error.filename or folder}: {error.strerror}") from None
 
 
 class _Sweep:

@@ -20,7 +20,7 @@ from cli.recordings.merge_program import NoDataError, merged
 from cli.recordings.recording_arguments import results_in
 from cli.runs.run_summary import measured_phases
 from cli.runs.summary_file import SUMMARY_FILE, read_summaries
-from collector.file_access import read_whole, replace_file
+from collector.file_access import file_errors, read_whole, replace_file
 from collector.merge.grid import SpanGrid
 from collector.node.metrics.requests import COUNTED
 from collector.printable import count_text, local_time, one_line
@@ -137,10 +137,8 @@ def _with_coverage(folder: Path, values: RunValues) -> RunValues:
 
 
 def _keep(file: Path, values: RunValues) -> None:
-    try:
+    with file_errors(file, CasstatError):
         replace_file(file, json.dumps(content_of_values(values), allow_nan=False).encode())
-    except OSError as error:
-        raise CasstatError(f"{error.filename or file}: {error.strerror}") from None
 
 
 def _measured(folder: Path) -> RunValues:

@@ -21,6 +21,7 @@ from collector.agents.addresses import NodeAddress
 from collector.agents.agent_client import AgentClient, AgentRuns
 from collector.agents.agent_nodes import description_of, last_tick_s, membership_of
 from collector.agents.fetching import FetchRange, fetched, wanted_range
+from collector.file_access import file_errors
 from collector.printable import one_line
 from collector.redaction.redactor import Redactor
 from collector.runs.cluster_members import Membership, clusters_of
@@ -122,13 +123,11 @@ class Recorder:
         """Fetch the recordings of the run's time range; return the run. Raises CasstatError and KeyboardInterrupt."""
         run = self._run
         wanted = wanted_range(run)
-        try:
+        with file_errors(self._folder, CasstatError):
             self._fetch_nodes(wanted)
             with Progress() as progress:
                 hosts = self._hosts.fetch(wanted, progress.add)
             hosts = tuple(host if host.address else replace(host, clocks=recorder_clocks(run)) for host in hosts)
-        except OSError as error:
-            raise CasstatError(f"{error.filename or self._folder}: {error.strerror}") from None
         self._change(client_hosts=hosts)
         for host in hosts:
             if host.problem:
@@ -224,10 +223,8 @@ class Recorder:
         """Change fields of the run, and write its file. Raises CasstatError."""
         with self._lock:
             self._run = redacted_run(replace(self._run, **fields), self._redactor)
-            try:
+            with file_errors(self._folder, CasstatError):
                 write_run(self._folder, self._run)
-            except OSError as error:
-                raise CasstatError(f"{error.filename or self._folder}: {error.strerror}") from None
 
 
 def _is_before(node: RunNode, tick_s: float, first_s: float, command_end_s: float) -> bool:

@@ -26,6 +26,7 @@ from cli.runs.marks_file import MarksReader
 from cli.runs.run_redaction import redact_written
 from collector.agents.addresses import NodeAddress, NodeAddressError, parse_address
 from collector.agents.fetching import FetchRange, fetched, recorded_ticks, wanted_range
+from collector.file_access import file_errors
 from collector.printable import count_text, one_line
 from collector.recording.trimming import TickSpan
 from collector.recording.writer import files_of, folder_name
@@ -54,11 +55,8 @@ def recover(folder: Path, agent: JolokiaSettings) -> None:
         is_killed = run.end_s is None
         if is_killed:
             run = _ended(folder, run, last_alive_s)
-        try:
-            with ExitStack() as stack:
-                run = _completed(folder, run, clients, stack)
-        except OSError as error:
-            raise CasstatError(f"{error.filename or folder}: {error.strerror}") from None
+        with file_errors(folder, CasstatError), ExitStack() as stack:
+            run = _completed(folder, run, clients, stack)
     for node in run.recorded:
         if node.problem:
             note(one_line(node.problem))

@@ -29,6 +29,7 @@ from cli.recordings.recording_arguments import (
     recordings_in,
     run_at,
 )
+from collector.file_access import file_errors
 from collector.printable import one_line
 from collector.recording.header import TooManySeriesError
 
@@ -119,15 +120,14 @@ def _merge(node_recordings: list["Recording"], job: "Job[Product]", cluster: Mer
     from collector.merge.merge import merge
 
     has_progress = len(node_recordings) > MAX_NODES_WITHOUT_PROGRESS and sys.stderr.isatty()
-    with click.progressbar(
-        length=len(node_recordings), label="nodes", file=sys.stderr if has_progress else io.StringIO()
-    ) as bar:
-        try:
-            if cluster is not None:
-                return cluster.merge(node_recordings, job, bar.update)
-            return merge(node_recordings, job, os.cpu_count() or 1, bar.update)
-        except OSError as error:
-            raise CasstatError(f"{error.filename}: {error.strerror}") from None
+    shown_in = sys.stderr if has_progress else io.StringIO()
+    with (
+        file_errors("the recordings", CasstatError),
+        click.progressbar(length=len(node_recordings), label="nodes", file=shown_in) as bar,
+    ):
+        if cluster is not None:
+            return cluster.merge(node_recordings, job, bar.update)
+        return merge(node_recordings, job, os.cpu_count() or 1, bar.update)
 
 
 def _report_defects(settings: MergeSettings, node_recordings: list["Recording"], run: "Merged[Product]") -> None:
@@ -273,11 +273,9 @@ def _recordings(
     """
     from collector.merge.recordings import recordings, sessions
 
-    try:
+    with file_errors("the recordings", CasstatError):
         folders = settings.paths if source is None else recordings_in(settings.paths[0], source)
         all_sessions, foreign = sessions(folders) if cluster is None else cluster.sessions(folders)
-    except OSError as error:
-        raise CasstatError(f"{error.filename}: {error.strerror}") from None
     node_recordings, notes = recordings(all_sessions)
     for line in () if quiet else (*foreign, *notes):
         note(line)

@@ -15,6 +15,7 @@ from cli.parameters.recording_options import ObjectUrl
 from cli.recordings.merge_options import MergeSettings
 from cli.run_folder import is_being_recorded
 from collector.agents.run_records import FILE as RUNS_FILE
+from collector.file_access import file_errors
 from collector.printable import count_text, one_line
 from collector.recording.journal_upload import JournalUpload
 from collector.recording.object_store import ObjectStore, ObjectStoreError, object_store_name, package_for, parts_of
@@ -64,7 +65,7 @@ def _copy(url: ObjectUrl, parent: Path, begin: float | TimeOfDay | None, end: fl
     """Download the recordings at a URL to a directory of the same name. Raises CasstatError."""
     store = open_store(url)
     folder = parent / last_name(store)
-    try:
+    with store_errors(), file_errors(folder, CasstatError):
         folder.mkdir(parents=True)
         objects = store.objects()
         if not objects:
@@ -75,10 +76,6 @@ def _copy(url: ObjectUrl, parent: Path, begin: float | TimeOfDay | None, end: fl
             raise CasstatError(f"{store.name}: contains runs (hint: {hint})")
         range_s = bounds(begin, end, *recorded_times(parts_of(objects)))
         download_recordings(store, objects, folder, *range_s)
-    except ObjectStoreError as error:
-        raise CasstatError(str(error)) from None
-    except OSError as error:
-        raise CasstatError(f"{error.filename or folder}: {one_line(error.strerror or error)}") from None
     return folder
 
 
@@ -95,11 +92,9 @@ def metadata_copies(url: str, names: Collection[str]) -> Iterator[tuple[Path, st
     """
     store = open_store(url)
     with TemporaryDirectory(prefix="casstat-") as folder:
-        try:
+        with store_errors():
             objects = [item for item in store.objects() if PurePosixPath(item.key).name in names]
             download_recordings(store, objects, Path(folder))
-        except ObjectStoreError as error:
-            raise CasstatError(str(error)) from None
         yield Path(folder), store.name
 
 
@@ -132,12 +127,10 @@ def local_output(folder: Path | ObjectUrl) -> Iterator[Output]:
     with TemporaryDirectory(prefix="casstat-") as name:
         output = Output(Path(name) / last_name(store), store.name)
         yield output
-        try:
+        with store_errors():
             for path in sorted(output.folder.rglob("*")):
                 if path.is_file():
                     store.write_file(path.relative_to(output.folder).as_posix(), path)
-        except ObjectStoreError as error:
-            raise CasstatError(str(error)) from None
 
 
 @dataclass(frozen=True)
@@ -164,16 +157,13 @@ def upload(settings: UploadSettings) -> None:
     """Upload everything that the store does not have yet, and print how much that was. Raises CasstatError."""
     store, path, total = open_store(settings.url), settings.path, _Total()
     try:
-        if is_run(path):
-            if is_being_recorded(path):
-                raise CasstatError(f"{path}: the run is being recorded (hint: try again when it has ended)")
-            _upload_run(path, store, total)
-        else:
-            _upload_journals(settings, store, total)
-    except ObjectStoreError as error:
-        raise CasstatError(str(error)) from None
-    except OSError as error:
-        raise CasstatError(f"{error.filename or path}: {error.strerror}") from None
+        with store_errors(), file_errors(path, CasstatError):
+            if is_run(path):
+                if is_being_recorded(path):
+                    raise CasstatError(f"{path}: the run is being recorded (hint: try again when it has ended)")
+                _upload_run(path, store, total)
+            else:
+                _upload_journals(settings, store, total)
     finally:
         echo(f"{store.name}: uploaded {count_text(total.objects, 'object')}, {count_text(total.size_bytes, 'byte')}")
 

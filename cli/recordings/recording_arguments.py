@@ -12,6 +12,7 @@ import click
 from cli.errors import CasstatError
 from cli.line.line_program import missing_recorded_message
 from cli.parameters.parameter_types import TimeOfDay, bounds
+from collector.file_access import file_errors
 from collector.load_results import result_file
 from collector.load_results.client_result import ClientResult
 from collector.load_results.result_file import ResultFileError, read_result
@@ -60,9 +61,8 @@ def _require_no_run_around(path: Path) -> None:
 def read_run_in(folder: Path) -> Run:
     """Return the run in a directory. Raises CasstatError if the run's file cannot be read."""
     try:
-        return read_run(folder)
-    except OSError as error:
-        raise CasstatError(f"{folder / FILE}: {error.strerror}") from None
+        with file_errors(folder / FILE, CasstatError):
+            return read_run(folder)
     except RunFileError as error:
         raise CasstatError(f"{folder / FILE}: {error}") from None
 
@@ -127,18 +127,14 @@ def _only_recording(folder: Path) -> "Recording | None":
     """Return the recording in a node's directory; None if it has no ticks. Raises CasstatError."""
     from collector.merge.recordings import recordings, sessions
 
-    try:
+    with file_errors(folder, CasstatError):
         return next(iter(recordings(sessions([folder])[0])[0]), None)
-    except OSError as error:
-        raise CasstatError(f"{error.filename}: {error.strerror}") from None
 
 
 def _files_in(path: Path) -> list[Path]:
     """Return the journal files at a path. Raises CasstatError."""
-    try:
+    with file_errors(path, CasstatError):
         return list(journal_files(path))
-    except OSError as error:
-        raise CasstatError(f"{error.filename}: {error.strerror}") from None
 
 
 def recordings_in(folder: Path, run: Run) -> list[Path]:
@@ -197,11 +193,10 @@ def stored_results(folder: Path) -> Iterator[tuple[Path, ClientResult]]:
     """Yield the results in a run, each with its file. Raises CasstatError."""
     for path in sorted((folder / result_file.FOLDER).glob(f"*{RESULT_SUFFIX}")):
         try:
-            yield path, read_result(path)
+            with file_errors(path, CasstatError):
+                yield path, read_result(path)
         except ResultFileError as error:
             raise CasstatError(f"{path}: {error}") from None
-        except OSError as error:
-            raise CasstatError(f"{path}: {error.strerror}") from None
 
 
 def finding_text(file: Path, finding: "Finding") -> str:
@@ -250,10 +245,8 @@ def recorded_bounds(
     if isinstance(begin, TimeOfDay) or isinstance(end, TimeOfDay):
         from collector.merge.recordings import sessions
 
-        try:
+        with file_errors("the recordings", CasstatError):
             recorded, _ = sessions(files)
-        except OSError as error:
-            raise CasstatError(f"{error.filename}: {error.strerror}") from None
         if not recorded:
             return first_s, last_s
         first_s, last_s = min(session.begin_s for session in recorded), max(session.end_s for session in recorded)
@@ -278,11 +271,9 @@ def check_names(keyspace: str, table: str, files: Iterable[Path], max_series: in
     for file in files:
         by_folder.setdefault(file.parent, []).append(file)
     for folder, of_folder in by_folder.items():
-        try:
+        with file_errors(folder, CasstatError):
             for name in recorded_tables(of_folder, SeriesLimit(max_series, str(folder))):
                 if fnmatchcase(name[0], keyspace) and (fnmatchcase(name[1], table) if table else True):
                     return
                 existing.add(name)
-        except OSError as error:
-            raise CasstatError(f"{error.filename}: {error.strerror}") from None
     raise CasstatError(missing_recorded_message(keyspace, table, existing))

@@ -14,6 +14,7 @@ from cli.errors import CasstatError, echo, note
 from cli.parameters.jolokia_options import warn_of_sink
 from cli.parameters.parameter_types import TimeOfDay
 from cli.recordings.recording_arguments import NodeFiles, files_by_node, recorded_bounds
+from collector.file_access import file_errors
 from collector.printable import count_text
 from collector.recording.header import MAX_SERIES, SeriesLimit
 from collector.recording.writer import Position, sort_key
@@ -61,10 +62,9 @@ def _shipped(order: Order, url: str, recording: NodeFiles) -> bool:
     patience = _Patience(order.patience_s)
     shipping = patience.shipping = Shipper(sink, plan, Runtime(patience.wait), note)
     try:
-        while not shipping.stopped and shipping.step():
-            patience.show(shipping)
-    except OSError as error:
-        raise CasstatError(f"{error.filename or order.path}: {error.strerror}") from None
+        with file_errors(order.path, CasstatError):
+            while not shipping.stopped and shipping.step():
+                patience.show(shipping)
     finally:
         shipping.close()
         patience.end()
@@ -138,12 +138,10 @@ def _opened(files: list[Path], max_series: int) -> Callable[[Position | None], J
 def _recordings(order: Order) -> list[NodeFiles]:
     """Return the recording of each node. Raises CasstatError and click.UsageError."""
     recordings = files_by_node(order.path, order.phase, order.begin, order.end)
-    try:
+    with file_errors(order.path, CasstatError):
         for recording in recordings.values():
             for file in recording.files:
                 file.open("rb").close()
-    except OSError as error:
-        raise CasstatError(f"{error.filename}: {error.strerror}") from None
     if not recordings:
         raise CasstatError(f"{order.path}: no recording found")
     return list(recordings.values())

@@ -19,6 +19,7 @@ from cli.errors import CasstatError, note
 from cli.recordings.recording_arguments import RESULT_SUFFIX, results_in, stored_results
 from cli.run_folder import LOG_FILE
 from cli.runs.isolated_read import read_isolated, read_limited
+from collector.file_access import file_errors
 from collector.load_results import result_file
 from collector.load_results.client_format import (
     AmbiguousFormatError,
@@ -79,11 +80,9 @@ def expanded(text: str) -> list[ResultFile]:
         choice, path = choice_of(text)
     except ClientFormatError as error:
         raise CasstatError(str(error)) from None
-    try:
+    with file_errors(path, CasstatError):
         if path.exists():
             return [ResultFile(path, choice)]
-    except OSError as error:
-        raise CasstatError(f"{path}: {error.strerror}") from None
     names = sorted(glob.glob(str(path), recursive=True))  # noqa: PTH207 - the pattern may be absolute
     if not names:
         raise CasstatError(f"{path}: no such file")
@@ -229,10 +228,8 @@ def _have_files(folder: Path, results: str, hosts: Sequence[str]) -> bool:
 
 def _require_from_run(run: Run, path: Path) -> None:
     """Raise CasstatError if a file was last changed before the run's command began."""
-    try:
+    with file_errors(path, CasstatError):
         changed_s = _changed_s(run, path)
-    except OSError as error:
-        raise CasstatError(f"{path}: {error.strerror}") from None
     if max(changed_s) < _command_times(run).begin_s:
         raise CasstatError(f"{path}: last changed before the command began (hint: check the load generator's options)")
 

@@ -13,7 +13,7 @@ import click
 from cli.errors import CasstatError, echo, note
 from cli.parameters.jolokia_options import JolokiaSettings
 from cli.parameters.parameter_types import TimeOfDay
-from cli.recordings.object_storage import open_store
+from cli.recordings.object_storage import open_store, store_errors
 from cli.runs.agent_clients import agent_clients
 from collector.agents.addresses import NodeAddress
 from collector.agents.agent_client import AgentClient
@@ -22,7 +22,7 @@ from collector.agents.fetching import Fetched, FetchRange, fetched
 from collector.merge.recordings import sessions
 from collector.printable import count_text, local_time, one_line
 from collector.recording.codec import MAX_TIME_S
-from collector.recording.object_store import ObjectStore, ObjectStoreError, is_object_url, parts_of
+from collector.recording.object_store import ObjectStore, is_object_url, parts_of
 from collector.recording.reader import entries, read
 from collector.recording.recording_download import download_recordings
 from collector.recording.trimming import TickSpan
@@ -177,16 +177,15 @@ def _fetch_stored(url: str, wanted: FetchRange, run: Path) -> Fetched:
     """Fetch the ticks in a time range of all nodes at a URL into `run`. Raises CasstatError."""
     store = open_store(url)
     try:
-        parts = parts_of(store.objects())
-        if not parts:
-            raise CasstatError(f"{store.name}: no recordings found")
-        objects = [part.stored for of_file in parts.values() for part in of_file]
-        folder = run / NODES_FOLDER
-        download_recordings(store, objects, folder, wanted.begin_s, wanted.end_s)
-        folders = {folder / node: f"{NODES_FOLDER}/{node}".rstrip("/") for node, _ in parts}
-        return Fetched(tuple(_node(store, path, name, wanted) for path, name in folders.items()))
-    except ObjectStoreError as error:
-        raise CasstatError(str(error)) from None
+        with store_errors():
+            parts = parts_of(store.objects())
+            if not parts:
+                raise CasstatError(f"{store.name}: no recordings found")
+            objects = [part.stored for of_file in parts.values() for part in of_file]
+            folder = run / NODES_FOLDER
+            download_recordings(store, objects, folder, wanted.begin_s, wanted.end_s)
+            folders = {folder / node: f"{NODES_FOLDER}/{node}".rstrip("/") for node, _ in parts}
+            return Fetched(tuple(_node(store, path, name, wanted) for path, name in folders.items()))
     except OSError as error:
         return Fetched((), error)
 

@@ -19,7 +19,7 @@ from cli.runs.compare_program import comparison_of
 from cli.runs.run_saturation import saturation_of
 from cli.runs.run_summary import RunSummary, attempt, completed_summary, run_settings, with_checked_conditions
 from cli.runs.summary_file import write_summaries
-from collector.file_access import replace_file
+from collector.file_access import file_errors, replace_file
 from collector.printable import count_text, one_line
 from collector.runs.cluster_members import member_texts
 from collector.runs.run import Run
@@ -94,17 +94,13 @@ def summarise(folder: Path, run: Run) -> None:
 
 
 def _write_summary(folder: Path, summaries: Sequence[PhaseSummary]) -> None:
-    try:
+    with file_errors(folder, CasstatError):
         write_summaries(folder, summaries)
-    except OSError as error:
-        raise CasstatError(f"{error.filename or folder}: {error.strerror}") from None
 
 
 def _write_run(folder: Path, run: Run) -> None:
-    try:
+    with file_errors(folder, CasstatError):
         write_run(folder, run)
-    except OSError as error:
-        raise CasstatError(f"{error.filename or folder}: {error.strerror}") from None
 
 
 def _print_summary(run: Run, summary: RunSummary | None) -> None:

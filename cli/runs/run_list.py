@@ -11,11 +11,13 @@ from urllib.parse import quote
 from cli.errors import CasstatError, echo, note
 from cli.parameters.jolokia_options import JolokiaSettings
 from cli.recordings.object_storage import metadata_copies
+from cli.recordings.recording_arguments import read_run_in
 from cli.run_folder import RUNS_FOLDER, RUNS_SUBFOLDER, is_being_recorded
 from cli.runs.agent_clients import agent_clients
 from cli.runs.summary_file import SUMMARY_FILE, read_summaries
 from collector.agents.agent_client import AgentClient
 from collector.agents.agent_connection import AgentError
+from collector.file_access import file_errors
 from collector.printable import count_text, local_time, one_line
 from collector.recording.object_store import is_object_url
 from collector.runs.cluster_members import member_texts
@@ -83,10 +85,8 @@ def listed_runs(locations: Sequence[str], agent: JolokiaSettings) -> list[Listed
 def _in_folder(folder: Path) -> list[ListedRun]:
     """Return the runs in a directory, such as those of a sweep or a search, or the run itself. Raises CasstatError."""
     inner = folder / RUNS_SUBFOLDER
-    try:
+    with file_errors(folder, CasstatError):
         paths = [folder] if is_run(folder) else sorted(filter(is_run, (inner if inner.is_dir() else folder).iterdir()))
-    except OSError as error:
-        raise CasstatError(f"{error.filename}: {error.strerror}") from None
     runs = []
     for path in paths:
         try:
@@ -184,12 +184,7 @@ def show_run(location: str, output: str) -> None:
 
 
 def _show(folder: Path, output: str) -> None:
-    try:
-        run = read_run(folder)
-    except OSError as error:
-        raise CasstatError(f"{error.filename}: {error.strerror}") from None
-    except RunFileError as error:
-        raise CasstatError(f"{folder / FILE}: {error}") from None
+    run = read_run_in(folder)
     summaries = read_summaries(folder)
     if output == "json":
         echo(json.dumps({**content_of(run), "summary": [asdict(summary) for summary in summaries]}))

@@ -21,7 +21,7 @@ from cli.errors import CasstatError, echo, note
 from cli.run_folder import LOG_FILE, RUNS_SUBFOLDER, STATE_FILE, UNFINISHED_SUBFOLDER, run_folder_name, try_lock
 from cli.runs.marks_file import FILE as MARKS_FILE
 from cli.runs.summary_file import SUMMARY_FILE
-from collector.file_access import UnsuitableFileError, read_whole, write_json
+from collector.file_access import UnsuitableFileError, file_errors, read_whole, write_json
 from collector.load_results import result_file
 from collector.load_results.client_result import redacted_result
 from collector.load_results.result_file import ResultFileError, read_result, write_result
@@ -74,10 +74,8 @@ def redact_runs(folder: Path, patterns: Sequence[Pattern[str]]) -> int:
         lock = folder / run_folder.LOCK_FILE
         if lock.exists() and not stack.enter_context(try_lock(lock)):
             raise CasstatError(f"{folder}: in use by another process (hint: wait until it ends)")
-        try:
+        with file_errors(folder, CasstatError):
             return _Redaction(folder, patterns).run()
-        except OSError as error:
-            raise CasstatError(f"{error.filename or folder}: {error.strerror}") from None
 
 
 def _runs(folder: Path) -> list[Path]:

@@ -15,6 +15,7 @@ from cli.parameters.ssh_address import SshAddressError, labels_of, parse_ssh_add
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import NoDataError, merged
 from cli.recordings.recording_arguments import clocks_of, nodes_without_recording, read_run_in, results_in
+from collector.file_access import file_errors
 from collector.merge.coverage import NodeCoverage, coverage_of, not_recorded
 from collector.merge.grid import ClusterSample, SpanGrid
 from collector.merge.merge import merge
@@ -268,7 +269,7 @@ def merged_client_hosts(
     hosts = {label: host for label, host in zip(labels, run.client_hosts, strict=True) if host.folder}
     if not hosts or not grid.spans:
         return []
-    try:
+    with file_errors(folder, CasstatError):
         # The sessions of hosts with the same name must not be combined, so they get the hosts' labels.
         host_recordings, _ = recordings(
             [
@@ -279,8 +280,6 @@ def merged_client_hosts(
         )
         clocks = clocks_of(folder, run, host_recordings)
         return merge(host_recordings, Job(grid, clocks, needs, make)).nodes
-    except OSError as error:
-        raise CasstatError(f"{error.filename}: {error.strerror}") from None
 
 
 def _labels(hosts: Sequence[ClientHost]) -> list[str]:

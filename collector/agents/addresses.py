@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from collector.file_access import file_errors
 from collector.node.jolokia.client import DEFAULT_PORTS
 from collector.printable import one_line
 
@@ -121,11 +122,8 @@ def file_addresses(path: Path) -> list[str]:
 
     A group's label `__scheme__` may be https; other labels are ignored. Raises DiscoveryError.
     """
-    try:
-        with path.open("rb") as file:
-            text = file.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise DiscoveryError(f"{path}: {error.strerror}") from None
+    with file_errors(path, DiscoveryError), path.open("rb") as file:
+        text = file.read(MAX_FILE_BYTES + 1)
     if len(text) > MAX_FILE_BYTES:
         raise DiscoveryError(f"{path}: larger than {MAX_FILE_BYTES} bytes")
     try:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from collector.file_access import file_errors
 from collector.http.access import AccessError, load_authorities, load_certificate
 from exporters.api.sockets import HEAD_S
 from exporters.api.web_config import (
@@ -98,10 +99,8 @@ def _load(file: Path) -> _Loaded:
     # Record the state first, so that a change while the file is being read causes another reload.
     before = _state([file])
     try:
-        with file.open("rb") as stream:
+        with file_errors(file, WebConfigError), file.open("rb") as stream:
             text = stream.read(MAX_FILE_BYTES + 1).decode()
-    except OSError as error:
-        raise WebConfigError(f"{file}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise WebConfigError(f"{file}: not UTF-8 text") from None
     config = parsed(text, file)

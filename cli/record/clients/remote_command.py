@@ -32,6 +32,7 @@ from cli.errors import CasstatError
 from cli.process_setup import new_pipe
 from cli.record.command.supervised_command import SUPERVISOR, CommandResult, lost_supervisor, merged_reports, result_in
 from cli.run_folder import BEGUN_FILE, FOLDER_VARIABLE, RUN_VARIABLE, WORK_FOLDER, try_lock
+from collector.file_access import file_errors
 
 PROTOCOL = 1
 """The version of the command's arguments and of what it sends and receives."""
@@ -299,14 +300,12 @@ def collect(spool: Path) -> None:
     work = spool / WORK_FOLDER
     collected = skipped = 0
     errors: list[OSError] = []
-    try:
+    with file_errors(work, CasstatError):
         for path in _files_in(work, errors.append):
             if collected >= MAX_FILES or not _send_file(work, path):
                 skipped += 1
             else:
                 collected += 1
-    except OSError as error:
-        raise CasstatError(f"{error.filename or work}: {error.strerror}") from None
     # Missing paths are not counted: a background process deleted them, or the command never started.
     skipped += sum(not isinstance(error, FileNotFoundError) for error in errors)
     _send({"collected": collected, "skipped": skipped})

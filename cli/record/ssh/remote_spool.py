@@ -31,6 +31,7 @@ from cli.launch import casstat_command
 from cli.record.private_agent import START_S, PrivateAgent
 from cli.run_folder import BEGUN_FILE, try_lock
 from collector.agents.run_records import FILE as RUNS_FILE
+from collector.file_access import file_errors
 from collector.printable import one_line
 from collector.recording.header import VERSION as JOURNAL_FORMAT
 from collector.recording.writer import SUFFIX
@@ -138,10 +139,8 @@ class _Heartbeats:
     def pass_on(self) -> None:
         """Record a heartbeat for the keeper. Raises CasstatError."""
         self._last_s = time.monotonic()
-        try:
+        with file_errors(self._file, CasstatError):
             self._file.touch()
-        except OSError as error:
-            raise CasstatError(f"{error.filename or self._file}: {error.strerror}") from None
 
 
 def _variables_in(line: bytes) -> dict[str, str] | None:
@@ -221,18 +220,15 @@ def _is_needed(folder: Path) -> bool:
 
 def _new_keeper(folder: Path, lease_s: float, source: str, variables: Mapping[str, str]) -> "subprocess.Popen[bytes]":
     words = casstat_command("spool", folder, "--keep", "--lease", str(lease_s), "--source", source)
-    try:
-        with (folder / LOG_FILE).open("wb") as log:
-            return subprocess.Popen(
-                words,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env={**os.environ, **variables},
-                start_new_session=True,
-            )
-    except OSError as error:
-        raise CasstatError(f"{error.filename or folder}: {error.strerror}") from None
+    with file_errors(folder, CasstatError), (folder / LOG_FILE).open("wb") as log:
+        return subprocess.Popen(
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env={**os.environ, **variables},
+            start_new_session=True,
+        )
 
 
 def _keeper_problem(folder: Path) -> str:
@@ -251,24 +247,21 @@ class _SpoolEndedError(Exception):
 
 def _open_spool(folder: Path) -> bool:
     """Create a spool unless it exists; return whether it is new. Raises CasstatError."""
-    try:
-        folder.mkdir(mode=0o700)
-    except FileExistsError:
-        _require_spool(folder)
-        return False
-    except OSError as error:
-        raise CasstatError(f"{folder}: {error.strerror}") from None
+    with file_errors(folder, CasstatError):
+        try:
+            folder.mkdir(mode=0o700)
+        except FileExistsError:
+            _require_spool(folder)
+            return False
     (folder / LOCK_FILE).touch(0o600)
     return True
 
 
 def _require_spool(folder: Path) -> None:
     """Raise CasstatError unless `folder` is a spool of the current user."""
-    try:
+    with file_errors(folder, CasstatError):
         state = folder.lstat()
         is_marked = stat.S_ISREG((folder / LOCK_FILE).lstat().st_mode)
-    except OSError as error:
-        raise CasstatError(f"{error.filename}: {error.strerror}") from None
     is_private = state.st_uid == os.geteuid() and not state.st_mode & 0o077
     if not (stat.S_ISDIR(state.st_mode) and is_private and is_marked):
         raise CasstatError(f"{folder}: not a recording directory owned by the current user")
@@ -297,7 +290,5 @@ def _delete_spool(folder: Path) -> None:
         if time.monotonic() >= ends_s:
             raise CasstatError(f"{folder}: the agent did not stop within {STOP_S:g} s")
         time.sleep(ENDING_POLL_S)
-    try:
+    with file_errors(folder, CasstatError):
         shutil.rmtree(folder)
-    except OSError as error:
-        raise CasstatError(f"{error.filename or folder}: {error.strerror}") from None

@@ -18,6 +18,7 @@ import psutil
 
 from cli.errors import CasstatError
 from cli.setup.demo.java_runtime import javas
+from collector.file_access import file_errors
 from collector.node.host.cassandra_processes import LocalNode
 from collector.node.host.discovery import has_separate_network
 from collector.printable import printable
@@ -75,7 +76,7 @@ class Runner:
     def run(self, command: Sequence[str | Path], environ: Mapping[str, str], timeout_s: float = TIMEOUT_S) -> Done:
         """Run a command until it ends or is killed at the deadline. Raises CasstatError if it cannot be started."""
         user, group = self.owner or (None, None)
-        try:
+        with file_errors(command[0], CasstatError):
             process = subprocess.Popen(
                 [*self.inside, *command],
                 cwd="/",
@@ -89,8 +90,6 @@ class Runner:
                 extra_groups=None if self.owner is None else [],
                 start_new_session=True,
             )
-        except OSError as error:
-            raise CasstatError(f"{error.filename or command[0]}: {error.strerror}") from None
         with process:
             try:
                 output = _read(process, time.monotonic() + timeout_s)

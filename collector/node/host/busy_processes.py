@@ -12,6 +12,7 @@ from math import inf
 from operator import itemgetter
 from pathlib import Path
 
+from collector.file_access import file_errors
 from collector.model.clock import Clock
 from collector.model.metric import Aggregation, Kind, Metric, Owner, Values
 from collector.model.snapshot import Scrape, SourceError
@@ -212,10 +213,8 @@ class BusyProcesses:
 
     def _pids(self) -> list[int]:
         """Return the PIDs of all processes. Raises SourceError."""
-        try:
+        with file_errors(self._proc, SourceError):
             return [int(name) for name in os.listdir(self._proc) if name.isdecimal()]  # noqa: PTH208 - only names
-        except OSError as error:
-            raise SourceError(f"{self._proc}: {error.strerror}") from None
 
     def _stats(self, pids: Iterable[int]) -> dict[int, ProcessStat]:
         """Return the processes in `pids` that still exist, by PID."""

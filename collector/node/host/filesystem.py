@@ -2,6 +2,7 @@
 
 import os
 
+from collector.file_access import file_errors
 from collector.model.metric import Aggregation, Kind, Metric, Owner, ScrapeInterval, Values
 from collector.model.snapshot import SourceError
 from collector.node.host.kernel_files import Host
@@ -29,10 +30,8 @@ def read(host: Host) -> Values:
     """Return the size and free space of each file system that contains a data directory. Raises SourceError."""
     values: Values = {}
     for mount in dict.fromkeys(mount_point(str(directory)) for directory in host.directories):
-        try:
+        with file_errors(mount, SourceError):
             status = os.statvfs(mount)
-        except OSError as error:
-            raise SourceError(f"{mount}: {error.strerror}") from None
         values[_SIZE.name, mount] = status.f_blocks * status.f_frsize
         values[_FREE.name, mount] = status.f_bfree * status.f_frsize
         values[_AVAILABLE.name, mount] = status.f_bavail * status.f_frsize

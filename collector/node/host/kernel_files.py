@@ -61,19 +61,18 @@ class Host:
 
 def read_text(path: Path | str, max_bytes: int = MAX_FILE_BYTES) -> str:
     """Return the content of a kernel file; reading stops after `max_bytes`. Raises SourceError if that fails."""
+    # Without `file_errors`, as this may run for each process on every tick.
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            text = bytearray()
+            while len(text) < max_bytes and (chunk := os.read(descriptor, 1 << 16)):
+                text += chunk
+            return text.decode(errors="replace")
+        finally:
+            os.close(descriptor)
     except OSError as error:
         raise SourceError(f"{path}: {error.strerror}") from None
-    try:
-        text = bytearray()
-        while len(text) < max_bytes and (chunk := os.read(descriptor, 1 << 16)):
-            text += chunk
-        return text.decode(errors="replace")
-    except OSError as error:
-        raise SourceError(f"{path}: {error.strerror}") from None
-    finally:
-        os.close(descriptor)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from collector.file_access import file_errors
 from collector.model.snapshot import SourceError
 from collector.printable import one_line
 
@@ -170,12 +171,12 @@ def _password_descriptor(path: Path | None, user: UserAndGroup | None) -> Iterat
     if path is None:
         yield ()
         return
-    try:
+    with (
+        file_errors(path, NodetoolError),
         # Opening a named pipe without O_NONBLOCK would block.
-        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
-            content = file.read(MAX_PASSWORDS_BYTES)
-    except OSError as error:
-        raise NodetoolError(f"{path}: {error.strerror}") from None
+        open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file,
+    ):
+        content = file.read(MAX_PASSWORDS_BYTES)
     descriptor = os.memfd_create("jmx-password")
     try:
         os.write(descriptor, content)
