@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import IntEnum
 
+from exporters.results.saturation.saturation import BUSY, COMPACTIONS_PENDING, GC_SHARE
+
 MB = 1e6
 MIN_S, HOUR_S, DAY_S = 60.0, 3600.0, 86400.0
 
@@ -117,7 +119,7 @@ THRESHOLDS = {
     "exceptions": Threshold(FEW_PER_S, 1),
     # Storage.
     "flushes_pending": Threshold(5, 20, 300),
-    "compactions_pending": Threshold(30, 100, 900),
+    "compactions_pending": Threshold(COMPACTIONS_PENDING, 100, 900),
     "commitlog_pending": Threshold(15, 100, 120),
     "commitlog_wait_p99": Threshold(0.5, 2.0),
     "segment_wait_p99": Threshold(0.1, 1.0),
@@ -129,7 +131,7 @@ THRESHOLDS = {
     "bloom_false_share": Threshold(0.03, 0.05, 3 * HOUR_S),
     # The JVM.
     "heap_share": Threshold(0.85, 0.95, 900),
-    "gc_pause_share": Threshold(0.1, 0.25),
+    "gc_pause_share": Threshold(0.1, GC_SHARE),
     "gc_pause_mean": Threshold(0.5, 1.0),
     "gc_last": Threshold(0.5, 1.0, 300),
     "files_share": Threshold(0.8, 0.95),
@@ -137,7 +139,7 @@ THRESHOLDS = {
     "disk_free_share": Threshold(0.2, 0.1, 600, below=True),
     # The time until the free space is used up.
     "disk_fills": Threshold(DAY_S, 4 * HOUR_S, 75 * MIN_S, below=True),
-    "disk_util": Threshold(0.9, None, 1800),
+    "disk_util": Threshold(BUSY, None, 1800),
     "cpu_iowait": Threshold(0.3, 0.6),
     "cpu_steal": Threshold(0.1, 0.3),
     "pressure_memory": Threshold(0.1, 0.5),

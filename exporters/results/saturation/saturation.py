@@ -11,9 +11,13 @@ from collector.node.metrics.tables import OPERATIONS
 
 Loads = Mapping[str, float]
 """The known measures of a node or client host in one interval, by name."""
-# Requests queue long before the last idle percent is used, because the load varies within an interval. The nodes' limit
-# for the CPU is lower, because it also requires that tasks wait or that one node uses most of the CPU time.
-_BUSY = 0.9
+# Alerts, panels and `top` have the same limits (`dashboards/thresholds.py`).
+BUSY = 0.9
+"""A share of a disk's time or of a capacity. Requests queue long before the last idle percent is used, because the load
+varies within an interval. The nodes' limit for the CPU is lower, because it also requires that tasks wait or that one
+node uses most of the CPU time."""
+GC_SHARE = 0.25
+COMPACTIONS_PENDING = 30
 _WAITING = 0.2
 QUEUED = "queued"
 """The number of requests that wait in thread pools: a symptom, from which no resource can be named."""
@@ -93,23 +97,23 @@ UNAVAILABLE = Resource(
 )
 NETWORK = Resource(
     "network",
-    (Limit("network_used", _BUSY, "{:.0%} of the interface's capacity used"),),
+    (Limit("network_used", BUSY, "{:.0%} of the interface's capacity used"),),
     of_clients=True,
     unknown_text="the network's capacity is unknown on at least one host",
 )
 GENERATOR = Resource(
     "load generator",
-    (Limit("generator_cpu", _BUSY, "{:.0%} of its processors busy"),),
+    (Limit("generator_cpu", BUSY, "{:.0%} of its processors busy"),),
     # More processors do not help a load generator whose work is done by one thread.
-    (Limit("generator_thread", _BUSY, "{:.0%} of one processor used by its busiest thread"),),
+    (Limit("generator_thread", BUSY, "{:.0%} of one processor used by its busiest thread"),),
     of_nodes=False,
     of_clients=True,
 )
-GC = Resource("garbage collection", (Limit("gc_share", 0.25, "{:.0%} of the time in pauses"),))
+GC = Resource("garbage collection", (Limit("gc_share", GC_SHARE, "{:.0%} of the time in pauses"),))
 DISK = Resource(
     "disk",
     (
-        Limit("disk_util", _BUSY, "{:.0%} utilisation"),
+        Limit("disk_util", BUSY, "{:.0%} utilisation"),
         # A disk that serves requests in parallel is not saturated at 100% utilisation.
         Limit("disk_await_ms", 5, "{:.1f} ms per request"),
         Limit("io_waiting", _WAITING, "tasks waiting {:.0%} of the time"),
@@ -122,7 +126,7 @@ HOT_NODE = Resource(
 CPU = Resource(
     "CPU", (_CPU, Limit("cpu_waiting", _WAITING, "tasks waiting {:.0%} of the time")), depends_on_tables=True
 )
-COMPACTION = Resource("compaction", (Limit("compactions_pending", 30, "{:.0f} pending compactions"),))
+COMPACTION = Resource("compaction", (Limit("compactions_pending", COMPACTIONS_PENDING, "{:.0f} pending compactions"),))
 # During a collection, a node does not answer, and the others have more traffic if a node does not answer. Traffic uses
 # the processors and disks of nodes and client hosts; none of them causes traffic by being busy.
 RESOURCES = (GC, UNAVAILABLE, NETWORK, GENERATOR, DISK, HOT_NODE, CPU, COMPACTION)
