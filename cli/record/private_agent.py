@@ -6,7 +6,6 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import TracebackType
 
 from cli.agent.signals import END_WITH_INPUT, FALLBACK_NODE
 from cli.errors import CasstatError, note
@@ -68,9 +67,7 @@ class PrivateAgent:
     def __enter__(self) -> "PrivateAgent":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def address(self) -> NodeAddress:

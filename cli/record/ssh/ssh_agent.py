@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 from typing import Any
 
 from cli.errors import CasstatError, note
@@ -99,9 +99,7 @@ class SshAgent:
     def __enter__(self) -> "SshAgent":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def address(self) -> NodeAddress:
