@@ -228,7 +228,7 @@ def chosen(totals: Mapping[str, int], metric: str, form: str = "hdr-log") -> tup
     present = {_normal(match["metric"]) for match in metrics.values()}
     best = next((name for name in PREFERRED if name in present), "")
     if not best and (len(present) > 1 or others or present & set(NO_LATENCIES)):
-        raise ClientFormatError(f"the log has metrics of which one must be chosen {_listed(totals, form)}")
+        raise ClientFormatError(f"cannot tell which metric contains the operations' latencies {_listed(totals, form)}")
     best = best or next(iter(present))
     parts = {tag: _part(match) for tag, match in metrics.items() if _normal(match["metric"]) == best}
     if best == "result":
@@ -321,7 +321,8 @@ def _listed(tags: Collection[str], form: str = "hdr-log") -> str:
     """Return a hint with the metrics to choose from."""
     names = list(dict.fromkeys(label_of(tag.rpartition(".")[2]) for tag in sorted(tags)))
     listed = ", ".join([*names[:MAX_LISTED], *["…"] * (len(names) > MAX_LISTED)])
-    return f"(hint: {form},metric=NAME:FILE; NAME is one of {listed}, or {ALL} if each is an operation of its own)"
+    chosen_from = f"NAME is one of {listed}, or {ALL} if each is an operation of its own"
+    return f"(hint: choose one with {form},metric=NAME:FILE; {chosen_from})"
 
 
 def _normal(name: str) -> str:

@@ -112,8 +112,8 @@ def test_unsuccessful_operations_of_nosqlbench_are_errors(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("tags", "reason"),
     [
-        (("main.bind", "main.execute"), "one must be chosen .*NAME is one of bind, execute"),
-        (("main.tries",), "one must be chosen"),
+        (("main.bind", "main.execute"), "cannot tell which metric .*NAME is one of bind, execute"),
+        (("main.tries",), "cannot tell which metric"),
         (("latency", "size"), "latency and size have equally many values .*NAME is one of latency, size, or all"),
     ],
 )

@@ -119,7 +119,7 @@ def test_numbers_of_java_labels_and_several_headers_are_read(tmp_path: Path) -> 
 
 
 def test_metrics_that_are_not_known_must_be_chosen(tmp_path: Path) -> None:
-    with pytest.raises(ClientFormatError, match=r"one must be chosen .* bind, tries"):
+    with pytest.raises(ClientFormatError, match=r"cannot tell which metric .* bind, tries"):
         result_of_rows(tmp_path / "stats.csv", row("a.bind"), row("a.tries"))
     (operation,) = result_of_rows(tmp_path / "stats.csv", row("here"), row("there", count=7), metric="there").operations
     assert operation.intervals[0].completed == 7
