@@ -73,7 +73,6 @@ class Notifier:
         self._send(["RELOADING=1", f"MONOTONIC_USEC={time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000}"])
 
     def stopping(self) -> None:
-        """Report that the agent is stopping."""
         self._send(["STOPPING=1"])
 
     def _send(self, lines: list[str]) -> None:

@@ -220,7 +220,6 @@ class RunName(click.ParamType["str"]):
     name = "name"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the name."""
         try:
             require_accepted("name", value, MAX_NAME_CHARS)
         except ValueError as error:

@@ -41,7 +41,6 @@ class RecordingPath(click.ParamType["Path | ObjectUrl"]):
     name = "path"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> "Path | ObjectUrl":
-        """Return the path or the URL."""
         text = str(value)
         return ObjectUrl(text) if is_object_url(text) else Path(text)
 

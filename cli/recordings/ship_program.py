@@ -111,7 +111,6 @@ class _Patience:
             )
 
     def end(self) -> None:
-        """End the progress line."""
         if self._begun:
             click.echo(err=True)
 

@@ -161,7 +161,6 @@ def _rounded(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def row(interval: Figures, *, serves: bool) -> str:
-    """Return the row of an interval."""
     clock = time.strftime("%H:%M:%S", time.localtime(interval.time_s))
     cells = [clock, f"{interval.achieved}/{interval.due}", f"{interval.cpu_pct:.1f}", str(interval.silent)]
     if serves:

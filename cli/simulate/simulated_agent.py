@@ -53,7 +53,6 @@ class SimulatedAgent:
 
     @property
     def name(self) -> str:
-        """The node's name."""
         return self.history.node.node
 
     def start(self, urls: Sequence[str]) -> None:

@@ -160,7 +160,6 @@ class RenderContext:
 
     @cached_property
     def severities(self) -> list[int]:
-        """The severity of each node."""
         return [severity(node) for node in self.frame.nodes] if self.frame else []
 
     def name(self, node: int) -> str:

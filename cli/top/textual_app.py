@@ -186,7 +186,6 @@ class ScreenLines(Widget):
             self.refresh(*(Region(0, row, self.size.width, 1) for row in changed))
 
     def render_line(self, y: int) -> Strip:
-        """Return a line as a Textual strip."""
         if y >= len(self._lines):
             return Strip.blank(self.size.width)
         return Strip([Segment(span.text, self._style(span.style)) for span in self._lines[y]])

@@ -58,7 +58,6 @@ class Session:
 
     @property
     def folder(self) -> Path:
-        """The directory that contains the files."""
         return self.files[0].parent
 
     def overlaps(self, other: "Session") -> bool:

@@ -167,7 +167,6 @@ class SimulatedSeries:
 
 
 def table_names(count: int) -> list[str]:
-    """Return `count` names of tables."""
     return [f"{_TABLE_NAMES[index % 10]}{index // 10 or ''}" for index in range(count)]
 
 

@@ -164,17 +164,14 @@ class Moment:
 
     @property
     def reads(self) -> float:
-        """The number of reads."""
         return self.fast["Read"] + self.slow["Read"]
 
     @property
     def writes(self) -> float:
-        """The number of writes."""
         return self.fast["Write"] + self.slow["Write"]
 
     @property
     def operations(self) -> float:
-        """The number of reads and writes."""
         return self.reads + self.writes
 
 

@@ -119,7 +119,6 @@ class Turns:
 
 
 def exposition(page: Page, request: Request) -> Response:
-    """Return the exposition of `page`."""
     openmetrics = prefers_openmetrics(request.headers.get("accept", ""))
     compressed = accept_quality(request.headers.get("accept-encoding", ""), "gzip") > 0
     headers = {

@@ -71,7 +71,6 @@ class ReportData:
 
     @property
     def run(self) -> Run:
-        """The run's metadata."""
         return self.settings.run
 
     @property

@@ -43,7 +43,6 @@ def line(style: str, x: Sequence[float], values: Values, scale: Scale, height: i
 
 
 def dots(style: str, x: Sequence[float], values: Values, scale: Scale, height: int) -> str:
-    """Return a dot for each value."""
     points = ((position, y_of(scale, value, height)) for position, value in zip(x, values, strict=True))
     drawn = "".join(f"M{position:.4g} {y:.4g}h0" for position, y in points if y is not None)
     return f'<path class="dots {style}" d="{drawn}"/>' if drawn else ""
@@ -55,7 +54,6 @@ def escaped(text: str) -> str:
 
 
 def figure(chart: Chart) -> str:
-    """Return the figure element."""
     keys = "Arrow keys, Page Up, Page Down, Home and End move between values."
     panels = "".join(_panel(chart, panel, number) for number, panel in enumerate(chart.panels))
     texts = "".join(f"<li>{escaped(text)}</li>" for text in chart.texts)

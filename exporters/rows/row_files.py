@@ -65,7 +65,6 @@ def packed(files: Files) -> Files:
 
 
 def unpacked(files: Files) -> Files:
-    """Return the files that were packed."""
     decompressor = zstandard.ZstdDecompressor()
     return [(path, decompressor.decompress(content)) for path, content in files]
 

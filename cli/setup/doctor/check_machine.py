@@ -45,7 +45,6 @@ class KnownNode:
         return self._facts
 
     def peers(self, timeout_s: float) -> tuple[str, ...]:
-        """Return the known peers."""
         del timeout_s
         return self._facts.peers
 

@@ -55,7 +55,6 @@ class Host:
 
     @property
     def process_exists(self) -> bool:
-        """Whether the Cassandra process exists."""
         return self.pid is not None and (self.proc / str(self.pid)).exists()
 
 

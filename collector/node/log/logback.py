@@ -302,7 +302,6 @@ class PatternCheck:
         self._unmatched, self._limit = 0, FIRST_LINES
 
     def add(self, text: str, *, matches: bool) -> None:
-        """Add a line."""
         if matches:
             self._unmatched, self._limit, self._reported = 0, LATER_LINES, False
         elif not _CONTINUATION.match(text):

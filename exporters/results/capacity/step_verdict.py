@@ -57,7 +57,6 @@ class Verdict:
 
 
 def step_verdict(objectives: Sequence[Condition], steps: Sequence[StepData], rate: float) -> Verdict:
-    """Return the verdict on the steps at a rate."""
     verdicts = [verdict_on(objective, [evidence_of(objective, step) for step in steps]) for objective in objectives]
     return combined([*verdicts, achieved_verdict(steps, rate), refused_verdict(steps[-1].values)])
 

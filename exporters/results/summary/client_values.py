@@ -142,7 +142,6 @@ def total_within(operation: Operation, begin_s: float, end_s: float) -> ClientIn
 
 
 def _columns(prefix: str, parts: Sequence[PhaseOperation]) -> dict[str, Cell]:
-    """Return the columns of operations of one phase."""
     values: dict[str, Cell] = {}
     rate = rate_of(parts)
     if rate is not None:

@@ -38,7 +38,6 @@ class Samples(NamedTuple):
 
 
 def joined(parts: Iterable[Samples]) -> Samples:
-    """Return all series of the parts."""
     heads, values, messages = list[bytes](), list[float](), dict[bytes, bytes]()
     for part in parts:
         heads += part.heads

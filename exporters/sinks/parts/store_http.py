@@ -66,7 +66,6 @@ class StoreResponse:
 
 
 def masked(text: str, secrets: Iterable[str]) -> str:
-    """Return a text with `secrets` masked."""
     for secret in filter(None, secrets):
         text = text.replace(secret, HIDDEN)
     return text
