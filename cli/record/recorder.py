@@ -138,27 +138,14 @@ class Recorder:
 
     def _fetch_nodes(self, wanted: FetchRange) -> None:
         """Fetch the nodes' recordings. Raises CasstatError, OSError and KeyboardInterrupt."""
-        run = self._run
         clients = [self._clients.fetching_client(agent) for agent in self._agents]
-        earlier = [node.clocks for node in run.nodes[: len(clients)]]
+        known = self._run.nodes[: len(clients)]
         with Progress() as progress:
-            result = fetched(clients, wanted, self._folder, progress.add, earlier, wall_s=self._clock.now_s)
-        nodes = tuple(
-            replace(
-                after,
-                name=after.name or before.name,
-                interval_s=after.interval_s or before.interval_s,
-                casstat=after.casstat or before.casstat,
-                clocks=(*before.clocks, *after.clocks),
-                journal=before.journal if after.problem else "",
-                spool=before.spool,
-            )
-            for before, after in zip(run.nodes[: len(self._agents)], result.nodes, strict=True)
-        )
-        all_nodes = (*nodes, *self._failed)
+            result = fetched(clients, wanted, self._folder, progress.add, known, wall_s=self._clock.now_s)
+        all_nodes = (*result.nodes, *self._failed)
         clusters = clusters_of(self._memberships, node_names(all_nodes), self._reached)
         self._change(nodes=all_nodes, clusters=clusters)
-        for node in nodes:
+        for node in result.nodes:
             if node.problem:
                 note(one_line(self._redactor.text(node.problem)))
             _warn_about_clock(node)

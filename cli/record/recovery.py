@@ -140,12 +140,11 @@ def _completed(folder: Path, run: Run, clients: AgentClients, stack: ExitStack) 
     error = None
     if remote:
         fetching = [clients.fetching_client(agent) for _, agent in remote]
-        earlier = [node.clocks for node, _ in remote]
+        known = [node for node, _ in remote]
         with Progress() as progress:
-            result = fetched(fetching, wanted, folder / RECOVERY_FOLDER, progress.add, earlier, wall_s=now_s)
+            result = fetched(fetching, wanted, folder / RECOVERY_FOLDER, progress.add, known, wall_s=now_s)
         error = result.error
-        for (before, _), after in zip(remote, result.nodes, strict=True):
-            after = replace(after, clocks=(*before.clocks, *after.clocks), spool=before.spool)
+        for before, after in zip(known, result.nodes, strict=True):
             source = folder / RECOVERY_FOLDER / after.folder
             is_better = _is_better(before, after)
             completed[before] = _moved(folder, before, after, source) if is_better else _kept(before, after)

@@ -116,13 +116,14 @@ def fetched(
     wanted: FetchRange,
     run: Path,
     progress: Callable[[int], None] = lambda _: None,
-    earlier: Sequence[Sequence[NodeClock]] = (),
+    known: Sequence[RunNode] = (),
     parent: str = NODES_FOLDER,
     wall_s: Callable[[], float] = time.time,
 ) -> Fetched:
     """Fetch the ticks in a time range from all agents in parallel, and close the clients.
 
-    `earlier` contains, for each client, earlier measurements of the agent's clock, which may have been changed since.
+    `known` contains, for each client, what was known about its node before. The result keeps it, except for the
+    recording; the agent's clock may have been changed since its earlier measurements.
     Recordings are written to directories in `parent`, a path relative to `run`. `wall_s` is the local clock.
 
     A node that cannot be fetched completely has a `problem`; its complete files are kept. On Ctrl-C, or if the run's
@@ -130,7 +131,9 @@ def fetched(
     `AgentClient.download` does, but from several threads.
     """
     created = [folder for folder in (run / parent, run) if not folder.exists()]
-    fetch = _Fetch(clients, wanted, run, progress, dict(zip(clients, earlier, strict=False)))
+    fetch = _Fetch(
+        clients, wanted, run, progress, {client: node.clocks for client, node in zip(clients, known, strict=False)}
+    )
     asked = fetch.in_parallel(lambda client, _: node_of_agent(client, wall_s), map(_unknown, clients))
     nodes = _with_folders(asked, parent)
     try:
@@ -147,7 +150,22 @@ def fetched(
     for folder in created:
         with suppress(OSError):
             folder.rmdir()
+    if known:
+        nodes = [_with_known(node, before) for node, before in zip(nodes, known, strict=True)]
     return Fetched(tuple(nodes), fetch.error)
+
+
+def _with_known(node: RunNode, before: RunNode) -> RunNode:
+    """Return a fetched node with what was known about it before; a journal is needed only until it has been fetched."""
+    return replace(
+        node,
+        name=node.name or before.name,
+        interval_s=node.interval_s or before.interval_s,
+        casstat=node.casstat or before.casstat,
+        clocks=(*before.clocks, *node.clocks),
+        journal=before.journal if node.problem else "",
+        spool=before.spool,
+    )
 
 
 class _Fetch:

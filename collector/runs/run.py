@@ -84,12 +84,12 @@ class ClientHost(RunNode):
         """Return the host with the recording, the clocks and the problem of `node`, which was fetched from it."""
         return replace(
             self,
-            name=node.name or self.name,
+            name=node.name,
             folder=node.folder,
             ticks=node.ticks,
             begin_s=node.begin_s,
             end_s=node.end_s,
-            interval_s=node.interval_s or self.interval_s,
+            interval_s=node.interval_s,
             clocks=node.clocks,
             problem=node.problem,
             spool=node.spool,

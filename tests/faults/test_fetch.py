@@ -18,7 +18,7 @@ from collector.agents.agent_client import AgentClient, AgentUnavailableError
 from collector.agents.fetching import FetchRange, fetched, ticks_in
 from collector.http.access import Access
 from collector.recording.writer import SUFFIX, files_of
-from collector.runs.run import NodeClock
+from collector.runs.run import NodeClock, RunNode
 from collector.runs.run_file import read_run
 from tests.collector.merge.recorded_nodes import busy, record, timed
 from tests.faults.fake_agent_server import FakeAgentServer, responses, send
@@ -77,9 +77,9 @@ def test_no_ticks_are_lost_if_a_clock_was_changed_after_an_earlier_measurement(
     begin_s = recorded_node.begin_s
     wanted = FetchRange(begin_s + 100, begin_s + 200)
     counts = []
-    for number, earlier in enumerate(([], [(NodeClock(begin_s, 50.0, 0.0),)], [(NodeClock(begin_s, -50.0, 0.0),)])):
+    for number, earlier in enumerate(((), (NodeClock(begin_s, 50.0, 0.0),), (NodeClock(begin_s, -50.0, 0.0),))):
         client = AgentClient(parse_address(recorded_node.address, "http"), Access())
-        (node,) = fetched([client], wanted, tmp_path / str(number), earlier=earlier).nodes
+        (node,) = fetched([client], wanted, tmp_path / str(number), known=[RunNode("n1", "", clocks=earlier)]).nodes
         counts.append(node.ticks)
     assert counts[1] == counts[2] == counts[0] + 50
 
@@ -113,11 +113,11 @@ def test_each_tick_of_the_period_counts_once_if_the_clock_was_set(
         return 0.0 if time_s < begin_s + 210 else offsets_s[time_s >= begin_s + 290]
 
     record(tmp_path / "journal", timed(busy("n1", TICKS, begin_s=begin_s), offset_s), full_every=1)
-    earlier = [NodeClock(begin_s + 199, 0.0, 0.01)]
+    known = [RunNode("n1", "", clocks=(NodeClock(begin_s + 199, 0.0, 0.01),))]
     with serving(tmp_path / "journal", "n1", lambda: time.time() + offsets_s[1]) as served:
         client = AgentClient(parse_address(served.address, "http"), Access())
         wanted = FetchRange(begin_s + 199.5, begin_s + 300.5, stepped_s)
-        (node,) = fetched([client], wanted, tmp_path / "run", earlier=[earlier]).nodes
+        (node,) = fetched([client], wanted, tmp_path / "run", known=known).nodes
     assert (node.ticks, node.problem) == (101, "")
     shown_s = [time_s + offset_s(time_s) for time_s in (begin_s + after_s for after_s in range(200, 301))]
     assert (node.begin_s, node.end_s) == (min(shown_s), max(shown_s))

@@ -168,13 +168,9 @@ class RemoteClientHosts:
     def fetch(self, wanted: FetchRange, progress: Callable[[int], None]) -> tuple[ClientHost, ...]:
         """Fetch the recordings and the command's files; return the hosts. Raises CasstatError and KeyboardInterrupt."""
         clients = [self._clients.fetching_client(agent) for agent in self._agents]
-        earlier = [host.clocks for host in self._hosts]
         now_s, parent = self._clock.now_s, CLIENT_HOSTS_FOLDER
-        result = fetched(clients, wanted, self._run, progress, earlier, parent, now_s)
-        hosts = [
-            host.with_recording(replace(node, clocks=(*host.clocks, *node.clocks), spool=host.spool))
-            for host, node in zip(self._hosts, result.nodes, strict=True)
-        ]
+        result = fetched(clients, wanted, self._run, progress, self._hosts, parent, now_s)
+        hosts = [host.with_recording(node) for host, node in zip(self._hosts, result.nodes, strict=True)]
         if result.error is not None:
             raise result.error
         problems = collect_all(
