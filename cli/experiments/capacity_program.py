@@ -7,7 +7,7 @@ import json
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -20,10 +20,11 @@ from cli import run_folder
 from cli.errors import CasstatError, echo
 from cli.experiments.capacity_steps import RecordedStep, Settling, recorded_step
 from cli.experiments.experiment_runs import (
+    Experiment,
     common_settings,
-    differences,
     draw_plots,
     set_aside_unfinished,
+    settings_differences,
     write_texts,
 )
 from cli.parameters.parameter_values import (
@@ -36,8 +37,8 @@ from cli.parameters.parameter_values import (
 )
 from cli.process_setup import interruptible, open_standard_streams
 from cli.record.record_program import Around, RecordedRun, RecordSettings, recorded_run, redactor_of, require_valid
-from cli.run_folder import RUNS_SUBFOLDER, STATE_FILE, try_lock
-from collector.file_access import file_errors, read_whole, replace_file
+from cli.run_folder import RUNS_SUBFOLDER, STATE_FILE
+from collector.file_access import read_whole, write_json
 from collector.live.live_cluster import Plan
 from collector.printable import one_line
 from collector.runs.parameter_sweep import SweepSettings, settings_of_content
@@ -119,22 +120,9 @@ def capacity(options: CapacityOptions, recording: Recording = Recording()) -> in
         tuple(objective.text for objective in options.objectives),
         options.plan,
     )
-    with ExitStack() as stack:
-        stack.enter_context(interruptible())
-        if not options.resume:
-            stack.enter_context(run_folder.created(folder))
-        is_free = stack.enter_context(try_lock(folder / run_folder.LOCK_FILE, creating=True))
-        if not is_free:
-            raise CasstatError(f"{folder}: another process is searching there")
-        if options.resume:
-            saved = _read_state(folder)
-            _require_same(saved, state, folder)
-            state = saved
-        else:
-            run_folder.require_empty(folder)
-        _write_state(folder, state)
-        set_aside_unfinished(folder, {name for _, name in state.steps})
-        return _Search(options, recording, name, generator, folder, state).run()
+    with interruptible(), SEARCHES.opened(folder, state, resume=options.resume) as begun:
+        set_aside_unfinished(folder, {name for _, name in begun.steps})
+        return _Search(options, recording, name, generator, folder, begun).run()
 
 
 def _require_sound(options: CapacityOptions) -> None:
@@ -166,7 +154,7 @@ def _require_column(objective: Condition) -> None:
 
 
 def _write_state(folder: Path, state: SearchState) -> None:
-    """Write the state to a directory. Raises CasstatError."""
+    """Replace the state in a directory. Raises OSError."""
     content = {
         "schema_version": SCHEMA_VERSION,
         "settings": asdict(state.settings),
@@ -174,8 +162,7 @@ def _write_state(folder: Path, state: SearchState) -> None:
         "plan": asdict(state.plan),
         "steps": [{**asdict(step), "folder": name} for step, name in state.steps],
     }
-    with file_errors(folder, CasstatError):
-        replace_file(folder / STATE_FILE, (json.dumps(content, indent=1) + "\n").encode())
+    write_json(folder / STATE_FILE, content)
 
 
 def _read_state(folder: Path) -> SearchState:
@@ -198,16 +185,20 @@ def _read_state(folder: Path) -> SearchState:
         raise CasstatError(f"{path}: not the state of a search (hint: start a new one with another -o)") from None
 
 
-def _require_same(saved: SearchState, wanted: SearchState, folder: Path) -> None:
-    """Raise CasstatError if a directory belongs to another search."""
-    found = list(differences(saved.settings, wanted.settings))
+def _differences(saved: SearchState, wanted: SearchState) -> Iterator[str]:
+    """Yield how a saved search differs from the wanted one."""
+    yield from settings_differences(saved.settings, wanted.settings)
     if saved.objectives != wanted.objectives:
-        found.append(f"its objectives are '{', '.join(saved.objectives)}' instead of '{', '.join(wanted.objectives)}'")
+        yield f"its objectives are '{', '.join(saved.objectives)}' instead of '{', '.join(wanted.objectives)}'"
     if saved.plan != wanted.plan:
-        found.append("its rates or step lengths are others")
-    if found:
-        hint = "use the same, or choose another directory with -o"
-        raise CasstatError(one_line(f"{folder}: contains another search: {'; '.join(found)} (hint: {hint})"))
+        yield "its rates or step lengths are others"
+
+
+def _resumed(_folder: Path, saved: SearchState, _wanted: SearchState) -> SearchState:
+    return saved
+
+
+SEARCHES = Experiment("search", STATE_FILE, _read_state, _write_state, _differences, _resumed)
 
 
 class _Search:
@@ -302,7 +293,7 @@ class _Search:
                 )
             )
         self._state = self._state.with_step(step, name)
-        _write_state(self._folder, self._state)
+        SEARCHES.save(self._folder, self._state)
         return name
 
     def _show_header(self) -> None:

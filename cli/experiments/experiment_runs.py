@@ -1,17 +1,19 @@
-"""What sweeps and searches have in common: the settings of their runs, runs that did not end, and writing results."""
+"""What sweeps and searches have in common: creating and resuming them, their settings, and writing results."""
 
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, fields
 from pathlib import Path
 from shlex import join
+from typing import Generic, TypeVar
 
 from cli import run_folder
 from cli.errors import CasstatError, note
 from cli.record.command.supervisor import GRACE_S
 from cli.record.record_program import RecordSettings
 from cli.record.ssh.ssh_agent import report_spools
-from cli.run_folder import RUNS_SUBFOLDER, UNFINISHED_SUBFOLDER
+from cli.run_folder import RUNS_SUBFOLDER, UNFINISHED_SUBFOLDER, try_lock
 from collector.file_access import file_errors, replace_file
 from collector.printable import excerpts, one_line, single_line
 from collector.redaction.redactor import Redactor
@@ -24,6 +26,63 @@ from exporters.charts.plot_data import PlotData
 PLOTS_FOLDER = "plots"
 _SHOWN_CHARS = 80
 _LABELS = {"clients": "--client", "client_hosts": "--client-host", "seeds": "--seed", "tags": "--tag"}
+State = TypeVar("State")
+
+
+@dataclass(frozen=True)
+class Experiment(Generic[State]):
+    """How a kind of experiment, sweeps or searches, keeps its state: the settings, and the runs that have ended.
+
+    kind         what messages call the experiment.
+    file         the name of the file with the state.
+    read         returns the state in a directory. Raises CasstatError.
+    write        replaces the state in a directory. Raises OSError.
+    differences  yields how an existing state differs from the planned one, so that it cannot be resumed.
+    resumed      returns the state with which the existing one in a directory is resumed as planned.
+    """
+
+    kind: str
+    file: str
+    read: Callable[[Path], State]
+    write: Callable[[Path, State], None]
+    differences: Callable[[State, State], Iterator[str]]
+    resumed: Callable[[Path, State, State], State]
+
+    @contextmanager
+    def opened(self, folder: Path, planned: State, *, resume: bool) -> Iterator[State]:
+        """Create a directory with the planned state or resume an existing one, lock it, and yield the state.
+
+        Raises CasstatError.
+        """
+        exists = (folder / self.file).exists()
+        if resume and not exists:
+            raise CasstatError(f"{folder}: there is no {self.kind} to resume")
+        if exists and not resume:
+            raise CasstatError(f"{folder}: already contains a {self.kind} (hint: continue it with --resume)")
+        with (
+            nullcontext() if resume else run_folder.created(folder),
+            try_lock(folder / run_folder.LOCK_FILE, creating=True) as is_free,
+        ):
+            if not is_free:
+                raise CasstatError(f"{folder}: another process is running this {self.kind}")
+            if resume:
+                planned = self._resumed(folder, planned)
+            else:
+                run_folder.require_empty(folder)
+            self.save(folder, planned)
+            yield planned
+
+    def _resumed(self, folder: Path, planned: State) -> State:
+        existing = self.read(folder)
+        if found := list(self.differences(existing, planned)):
+            hint = "use the same options, or choose another directory with -o"
+            raise CasstatError(one_line(f"{folder}: contains another {self.kind}: {'; '.join(found)} (hint: {hint})"))
+        return self.resumed(folder, existing, planned)
+
+    def save(self, folder: Path, state: State) -> None:
+        """Replace the state in a directory. Raises CasstatError."""
+        with file_errors(folder, CasstatError):
+            self.write(folder, state)
 
 
 def common_settings(
@@ -49,7 +108,7 @@ def common_settings(
     )
 
 
-def differences(existing: SweepSettings, planned: SweepSettings) -> Iterator[str]:
+def settings_differences(existing: SweepSettings, planned: SweepSettings) -> Iterator[str]:
     """Yield how existing settings differ from the planned ones."""
     for field in fields(existing):
         before, after = (_value_text(getattr(settings, field.name)) for settings in (existing, planned))

@@ -4,7 +4,7 @@ import os
 import secrets
 import time
 from collections.abc import Hashable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -14,7 +14,7 @@ import click
 
 from cli import run_folder
 from cli.errors import CasstatError, echo, note
-from cli.experiments.experiment_runs import differences, set_aside_unfinished
+from cli.experiments.experiment_runs import Experiment, set_aside_unfinished, settings_differences
 from cli.experiments.sweep_results import Outcomes, draw_sweep, write_tables
 from cli.experiments.sweep_settings import (
     MAX_UNCONFIRMED,
@@ -27,8 +27,7 @@ from cli.parameters.parameter_values import filled_except_hosts
 from cli.process_setup import interruptible, open_standard_streams
 from cli.record.command.command_runner import CommandRunner
 from cli.record.record_program import RecordSettings, recorded_run
-from cli.run_folder import FOLDER_VARIABLE, RUN_VARIABLE, run_folder_name, try_lock
-from collector.file_access import file_errors
+from cli.run_folder import FOLDER_VARIABLE, RUN_VARIABLE, run_folder_name
 from collector.live.live_cluster import Plan
 from collector.printable import count_text, excerpts, one_line, single_line
 from collector.runs.parameter_sweep import (
@@ -100,31 +99,11 @@ def _confirm(options: SweepOptions) -> None:
 
 @contextmanager
 def opened_sweep(options: SweepOptions) -> Iterator[tuple[Path, Sweep]]:
-    """Create the directory of a new sweep or open an existing one, and lock it; yield the directory and the sweep.
-
-    Raises CasstatError.
-    """
+    """Create or resume a sweep; yield its directory and the sweep. Raises CasstatError."""
     planned = new_sweep(options, time.time())
     folder = options.record.folder or run_folder.default_folder(planned.name, planned.begin_s)
-    is_new = not options.resume
-    if options.resume and not (folder / FILE).exists():
-        raise CasstatError(f"{folder}: there is no sweep to resume")
-    if not options.resume and (folder / FILE).exists():
-        raise CasstatError(f"{folder}: already contains a sweep (hint: continue it with --resume)")
-    with (
-        run_folder.created(folder) if is_new else nullcontext(),
-        try_lock(folder / run_folder.LOCK_FILE, creating=True) as is_free,
-    ):
-        if not is_free:
-            raise CasstatError(f"{folder}: another process is running this sweep")
-        if is_new:
-            run_folder.require_empty(folder)
-            _save(folder, planned)
-            yield folder, planned
-        else:
-            sweep = _resumed(folder, planned)
-            _save(folder, sweep)
-            yield folder, sweep
+    with SWEEPS.opened(folder, planned, resume=options.resume) as begun:
+        yield folder, begun
 
 
 def new_sweep(options: SweepOptions, begin_s: float) -> Sweep:
@@ -143,21 +122,19 @@ def new_sweep(options: SweepOptions, begin_s: float) -> Sweep:
     )
 
 
-def _resumed(folder: Path, planned: Sweep) -> Sweep:
-    """Return the sweep in a directory, which must have the planned parameters and settings. Raises CasstatError.
-
-    The number of repeats may be higher than before; the pause and the items per operation are the planned ones. Runs
-    without a directory are forgotten, so that they are repeated.
-    """
+def _read(folder: Path) -> Sweep:
     try:
-        existing = read_sweep(folder)
+        return read_sweep(folder)
     except (OSError, SweepFileError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise CasstatError(f"{folder / FILE}: {reason}") from None
-    found = list(_differences(existing, planned))
-    if found:
-        hint = "choose another directory with -o"
-        raise CasstatError(f"{folder}: contains another sweep: {'; '.join(found)} (hint: {hint})")
+
+
+def _resumed(folder: Path, existing: Sweep, planned: Sweep) -> Sweep:
+    """Return the sweep that a directory contains, with the planned repeats, pause and items per operation.
+
+    Runs without a directory are forgotten, so that they are repeated.
+    """
     runs = tuple(run for run in existing.runs if (folder / run.folder).is_dir())
     return replace(
         existing, repeats=planned.repeats, pause_s=planned.pause_s, items_per_op=planned.items_per_op, runs=runs
@@ -170,7 +147,7 @@ def _differences(existing: Sweep, planned: Sweep) -> Iterator[str]:
         before, after = map(_parameters_text, (existing.parameters, planned.parameters))
         before, after = excerpts(before, after, _SHOWN_CHARS)
         yield f"its parameters are {before} instead of {after}"
-    yield from differences(existing.settings, planned.settings)
+    yield from settings_differences(existing.settings, planned.settings)
     if existing.order != planned.order:
         yield f"its order is {existing.order} instead of {planned.order}"
     if existing.repeats > planned.repeats:
@@ -181,10 +158,7 @@ def _parameters_text(parameters: Sequence[SweptParameter]) -> str:
     return single_line(" ".join(f"{parameter.name}={','.join(parameter.values)}" for parameter in parameters))
 
 
-def _save(folder: Path, sweep: Sweep) -> None:
-    """Write the sweep's file. Raises CasstatError."""
-    with file_errors(folder, CasstatError):
-        write_sweep(folder, sweep)
+SWEEPS = Experiment("sweep", FILE, _read, write_sweep, _differences, _resumed)
 
 
 class _Sweep:
@@ -244,7 +218,7 @@ class _Sweep:
     def _add(self, planned: _PlannedRun, run: SweepRun) -> None:
         """Save a run that has ended, and write the results. Raises CasstatError."""
         self._sweep = replace(self._sweep, runs=(*self._sweep.runs, run))
-        _save(self._folder, self._sweep)
+        SWEEPS.save(self._folder, self._sweep)
         self._outcomes.add(self._folder, planned.index, run)
         self._write_tables()
 

@@ -264,9 +264,9 @@ def test_a_search_with_other_settings_is_not_resumed(tmp_path: Path) -> None:
     capacity(options(folder, OPEN), Laboratory(open_loop).recording)
     with pytest.raises(CasstatError, match="contains another search: its objectives are "):
         capacity(options(folder, CLOSED, resume=True), Laboratory(open_loop).recording)
-    with pytest.raises(CasstatError, match="already exists"):
+    with pytest.raises(CasstatError, match="already contains a search"):
         capacity(options(folder, OPEN), Laboratory(open_loop).recording)
-    with pytest.raises(CasstatError, match="No such file"):
+    with pytest.raises(CasstatError, match="there is no search to resume"):
         capacity(options(tmp_path / "none", OPEN, resume=True), Laboratory(open_loop).recording)
 
 
