@@ -13,7 +13,7 @@ import sys
 import termios
 import threading
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import IO
@@ -23,8 +23,9 @@ import pytest
 
 from cli.record.command import command_runner, supervised_command
 from cli.record.command.command_runner import CommandRunner
-from cli.record.command.output_observers import OutputObserver
+from cli.record.command.output_observers import CommandLog, OutputObserver
 from cli.record.command.supervised_command import SUPERVISOR, CommandResult
+from collector.redaction.redactor import Redactor
 from tests.output_copy import OutputCopy
 
 PATIENCE_S = 60.0
@@ -193,13 +194,11 @@ def test_the_output_is_complete_if_the_standard_output_does_not_block() -> None:
         assert process.communicate()[1] == "result 0 1000000 \n"
 
 
-def test_the_command_continues_when_its_log_cannot_be_written() -> None:
-    class FullLog:
-        def write(self, data: bytes, _stream: Hashable = 1, /) -> None:
-            raise OSError(28, "No space left on device")
-
-    problem = "the copy of the output is incomplete: No space left on device"
-    assert CommandRunner(["sh", "-c", "echo a; exit 3"], FullLog(), os.environ).run() == CommandResult(3, problem)
+def test_the_command_continues_when_its_log_cannot_be_written(capfd: pytest.CaptureFixture[str]) -> None:
+    with CommandLog(Path("/dev/full"), Redactor()) as log:
+        assert CommandRunner(["sh", "-c", "echo a; exit 3"], log, os.environ).run() == CommandResult(3)
+    problem = "the command's output is incomplete: No space left on device"
+    assert capfd.readouterr().err == f"casstat: /dev/full: {problem}\n"
 
 
 def test_an_error_in_the_observer_ends_the_command() -> None:

@@ -150,8 +150,7 @@ class RemoteClientHosts:
                     break
                 observer.after_output()
                 continue
-            with suppress(OSError):
-                logs[index].write(data, stream)
+            logs[index].write(data, stream)
             self._pass_on(index, stream, self._lines.add(index, stream, data), log, observer)
         for index, stream, text in self._lines.rest():
             self._pass_on(index, stream, text, log, observer)
@@ -230,8 +229,7 @@ class RemoteClientHosts:
         observer.after_output()
 
     def _append(self, index: int, stream: int, redacted: bytes, log: OutputLog) -> None:
-        with suppress(OSError):
-            log.write(self._lines.prefixed(index, redacted), (index, stream))
+        log.write(self._lines.prefixed(index, redacted), (index, stream))
 
     def _interrupt(self) -> None:
         self._forward(self._escalation.next_signal(SUCCESSIVE_KEYS_S if os.isatty(0) else SUCCESSIVE_S))

@@ -76,7 +76,6 @@ class CommandRunner:
         self._limit = limit or TimeLimit()
         self._is_interrupted = False
         self._problems: list[str] = []
-        self._log_failed = False
         self._carriage_return = b""
         self._terminal: _Pseudoterminal | None = None
         self._outputs: list[_Route] = []
@@ -214,7 +213,7 @@ class CommandRunner:
             if not ready:
                 break
             self._pass_on(ready)
-        self._write_log(self._carriage_return)
+        self._log.write(self._carriage_return)
         for output, name in zip(self._outputs, OUTPUT_NAMES, strict=False):
             if output.error is not None and output.error.errno not in READER_IS_GONE:
                 self._problems.append(f"{name}: {output.error.strerror}")
@@ -248,16 +247,7 @@ class CommandRunner:
             data = self._carriage_return + data
             self._carriage_return = b"\r" if data.endswith(b"\r") else b""
             data = data.removesuffix(b"\r").replace(b"\r\n", b"\n")
-        self._write_log(data, stream)
-
-    def _write_log(self, data: bytes, stream: int = 1) -> None:
-        if not data or self._log_failed:
-            return
-        try:
-            self._log.write(data, stream)
-        except OSError as error:
-            self._log_failed = True
-            self._problems.append(f"the copy of the output is incomplete: {error.strerror}")
+        self._log.write(data, stream)
 
     def _scanned(self, keys: bytes) -> bytes:
         """Return the keys to pass on. As on a terminal, Ctrl-C discards earlier keys; if repeated, it sends signals.

@@ -44,7 +44,7 @@ class OutputLog(Protocol):
     """Receives a copy of the command's output."""
 
     def write(self, data: bytes, stream: Hashable = 1, /) -> object:
-        """Append output of a stream. If this raises OSError, the command goes on, and the log receives nothing more."""
+        """Append output of a stream, which may be empty. Raises no OSError: the command goes on without its log."""
 
 
 class OutputObserver:
