@@ -16,7 +16,7 @@ from collector.merge.merge_job import DEFAULT_S
 from collector.printable import count_text, one_line
 from collector.runs.run import TOTAL, WARM_UP, RunPhase
 from collector.runs.run_file import is_run
-from exporters.charts import merged_run
+from exporters.charts import merged_plot_data
 from exporters.charts.gnuplot_panel import MAX_RUNS
 from exporters.charts.overlay.aligned_runs import PhaseRows, aligned, merged_phases
 from exporters.charts.plot_data import PlotData
@@ -76,7 +76,7 @@ def _overlay(settings: MergeSettings, drawing: Drawing) -> PlotData:
 
 def _single_run(settings: MergeSettings, drawing: Drawing, *, quiet: bool) -> PlotData:
     """Return the run or recordings at the paths. Raises CasstatError and click.UsageError."""
-    from exporters.charts.merged_run import node_rows, run_of
+    from exporters.charts.merged_plot_data import node_rows, run_of
 
     warm_up_s = warm_up_of(settings) if drawing.warm_up_s is None else drawing.warm_up_s
     run, choice = merged(settings, node_rows, quiet=quiet)
@@ -210,11 +210,11 @@ def _phases(
     grid = SpanGrid(interval_s, spans=tuple((phase.begin_s, phase.end_s) for phase in phases))
     try:
         result, choice = merged(
-            replace(settings, paths=(run.folder,), phase=None), merged_run.node_rows, grid=grid, quiet=True
+            replace(settings, paths=(run.folder,), phase=None), merged_plot_data.node_rows, grid=grid, quiet=True
         )
     except NoDataError as error:
         raise CasstatError(f"{run.folder}: {error}") from None
     results = results_in(run.folder)
     rows = {phase.name: phase for phase in merged_phases(result, choice, grid, phases, results)}
     estimated = ["client times estimated"] if any(client.estimated_clock for client in results) else []
-    return [rows[name] for name in names], [*merged_run.footer(result), *estimated]
+    return [rows[name] for name in names], [*merged_plot_data.footer(result), *estimated]

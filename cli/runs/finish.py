@@ -182,7 +182,7 @@ def write_report(
     Raises CasstatError and click.UsageError.
     """
     from collector.merge.node_settings import NEEDS
-    from exporters.charts.merged_run import node_rows
+    from exporters.charts.merged_plot_data import node_rows
     from exporters.report.html_report import html_report
     from exporters.report.markdown_report import markdown_report
     from exporters.report.report_content import report_of

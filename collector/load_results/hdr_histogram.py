@@ -16,7 +16,7 @@ from itertools import accumulate, combinations
 
 from collector.load_results.client_format import ClientFormatError
 from collector.load_results.client_result import SIGNIFICANT_BITS, rounded_up
-from collector.load_results.text_fields import label_of
+from collector.load_results.parsing import label_of
 from collector.printable import one_line
 
 COMPRESSED_V2, COMPRESSED_V1, COMPRESSED_V0 = 0x1C849304, 0x1C849302, 0x1C849309

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collector.load_results.client_format import ClientFormatError
 from collector.load_results.client_result import NS_PER_S, ClientInterval, ClientResult, Latency, Operation, total_of
 from collector.load_results.load_span import empty_share
-from collector.load_results.text_fields import Labels
+from collector.load_results.parsing import Labels
 from collector.printable import count_text
 
 INTERVAL_S = 1.0

@@ -15,7 +15,7 @@ from collector.load_results.client_result import (
     StatedTotals,
     merged_latency,
 )
-from collector.load_results.text_fields import MAX_LABELS, MAX_TIME_S
+from collector.load_results.parsing import MAX_LABELS, MAX_TIME_S
 from collector.model.histogram import is_supported
 
 # Because times are rounded, intervals may overlap or leave gaps of up to this fraction of an interval.

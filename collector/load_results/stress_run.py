@@ -15,7 +15,7 @@ from itertools import pairwise
 from collector.load_results.client_format import ClientFormatError
 from collector.load_results.client_result import ClientInterval, Latency, Operation, StatedTotals, counted, failed_note
 from collector.load_results.operation_times import MAX_INTERVALS
-from collector.load_results.text_fields import MAX_LABELS, clock_s
+from collector.load_results.parsing import MAX_LABELS, clock_s
 from collector.printable import count_text
 
 TOTAL = "total"

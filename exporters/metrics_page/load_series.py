@@ -13,7 +13,7 @@ from prometheus_client.openmetrics.exposition import generate_latest as generate
 from prometheus_client.registry import Collector
 
 from collector.load_results.client_result import NS_PER_S, ClientInterval
-from collector.load_results.text_fields import Labels
+from collector.load_results.parsing import Labels
 from exporters.metrics_page.metric_family import DEFAULT_S, encodable
 
 OPERATIONS, ERRORS = "casstat_load_operations", "casstat_load_errors"

@@ -8,7 +8,7 @@ from collector.load_results.client_result import ClientResult
 from collector.merge.coverage import NodeCoverage
 from collector.merge.merge_job import Merged
 from collector.runs.run import Run
-from exporters.charts.merged_run import NodeRows, clocks, run_of
+from exporters.charts.merged_plot_data import NodeRows, clocks, run_of
 from exporters.charts.plot_data import Phase, PlotData
 from exporters.results.comparison.run_settings import RunSettings
 from exporters.results.saturation.saturation import Saturation

@@ -16,7 +16,7 @@ from collector.load_results.client_format import ClientFormatError, CommandTimes
 from collector.load_results.client_result import ClientInterval, ClientResult, StatedTotals, failed_note
 from collector.load_results.command_output import last_run, only_total, output_lines
 from collector.load_results.operation_times import OperationTimes
-from collector.load_results.text_fields import checked_length_s, checked_time_s, latency_ns, read_lines, stated_latency
+from collector.load_results.parsing import checked_length_s, checked_time_s, latency_ns, read_lines, stated_latency
 from collector.printable import count_text
 
 NAME = "ab"

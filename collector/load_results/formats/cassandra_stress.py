@@ -12,8 +12,8 @@ from pathlib import Path
 from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options, ResultClock
 from collector.load_results.client_result import ClientResult
 from collector.load_results.command_output import OutputLine, output_lines
+from collector.load_results.parsing import label_of
 from collector.load_results.stress_run import Row, StressRun
-from collector.load_results.text_fields import label_of
 from collector.printable import count_text
 
 NAME = "cassandra-stress"

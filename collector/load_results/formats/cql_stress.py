@@ -14,8 +14,8 @@ from pathlib import Path
 from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options, ResultClock
 from collector.load_results.client_result import ClientInterval, ClientResult
 from collector.load_results.command_output import OutputLine, operation_of, printed_row, read_output, run_notes
+from collector.load_results.parsing import clock_s, decimal, label_of, stated_latency_s, whole
 from collector.load_results.stress_run import LATENCIES
-from collector.load_results.text_fields import clock_s, decimal, label_of, stated_latency_s, whole
 
 NAME = "cql-stress"
 MS = 1e-3

@@ -14,7 +14,7 @@ from typing import BinaryIO
 from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options, ResultClock
 from collector.load_results.client_result import ClientResult, applicable
 from collector.load_results.operation_times import OperationTimes
-from collector.load_results.text_fields import checked_time_s, label_of, latency_ns, read_lines
+from collector.load_results.parsing import checked_time_s, label_of, latency_ns, read_lines
 from collector.printable import count_text, one_line
 
 MS_NS = 1_000_000

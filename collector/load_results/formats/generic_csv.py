@@ -10,8 +10,7 @@ from collector.load_results.client_format import ClientFormatError, CommandTimes
 from collector.load_results.client_result import NS_PER_S, ClientInterval, ClientResult, Latency, Operation, applicable
 from collector.load_results.load_span import with_true_edges
 from collector.load_results.operation_times import MAX_INTERVALS, SECONDS_PER_DAY, OperationTimes, require_near
-from collector.load_results.result_checks import require_no_overlap, tolerance_s
-from collector.load_results.text_fields import (
+from collector.load_results.parsing import (
     Labels,
     checked_time_s,
     csv_fields,
@@ -20,6 +19,7 @@ from collector.load_results.text_fields import (
     rfc3339_s,
     stated_latency,
 )
+from collector.load_results.result_checks import require_no_overlap, tolerance_s
 from collector.printable import count_text, one_line
 
 NAME = "csv"

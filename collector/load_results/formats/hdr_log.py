@@ -41,7 +41,7 @@ from collector.load_results.hdr_histogram import (
     require_distinct,
 )
 from collector.load_results.operation_times import SECONDS_PER_DAY, require_near
-from collector.load_results.text_fields import GrowingLines, label_of, read_lines
+from collector.load_results.parsing import GrowingLines, label_of, read_lines
 
 NAME = "hdr-log"
 UNITS_NS = {"ns": 1, "us": 1000, "ms": 1_000_000}

@@ -21,7 +21,7 @@ from collector.load_results.client_result import (
 )
 from collector.load_results.command_output import earlier_runs, last_line_s, last_run, only_total
 from collector.load_results.operation_times import OperationTimes
-from collector.load_results.text_fields import (
+from collector.load_results.parsing import (
     ANOTHER_RUN,
     FIRST_ERROR_STATUS,
     MAX_LENGTH_S,

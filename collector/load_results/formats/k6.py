@@ -26,7 +26,7 @@ from collector.load_results.client_result import (
 )
 from collector.load_results.command_output import earlier_runs, only_total
 from collector.load_results.operation_times import OperationTimes
-from collector.load_results.text_fields import (
+from collector.load_results.parsing import (
     FIRST_ERROR_STATUS,
     GrowingLines,
     checked_count,

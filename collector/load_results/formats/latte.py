@@ -16,7 +16,7 @@ from collector.load_results.client_format import ClientFormatError, CommandTimes
 from collector.load_results.client_result import ClientInterval, ClientResult, Latency, Operation, counted, failed_note
 from collector.load_results.command_output import OutputLine, operation_of, printed_row, read_output, run_notes
 from collector.load_results.hdr_histogram import decoded
-from collector.load_results.text_fields import (
+from collector.load_results.parsing import (
     MAX_LABELS,
     checked_count,
     decimal,

@@ -23,7 +23,7 @@ from collector.load_results.client_result import (
 from collector.load_results.command_output import placed
 from collector.load_results.load_span import with_true_edges
 from collector.load_results.operation_times import MAX_INTERVALS
-from collector.load_results.text_fields import (
+from collector.load_results.parsing import (
     ANOTHER_RUN,
     MAX_LABELS,
     checked_count,

@@ -23,7 +23,7 @@ from collector.load_results.hdr_histogram import (
     failed_in,
     require_distinct,
 )
-from collector.load_results.text_fields import checked_time_s, label_of, read_lines, stated_latency_s
+from collector.load_results.parsing import checked_time_s, label_of, read_lines, stated_latency_s
 
 NAME = "nosqlbench-histostats"
 OPTIONS: AcceptedOptions = {"metric": ()}

@@ -15,7 +15,7 @@ from pathlib import Path
 from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options, ResultClock
 from collector.load_results.client_result import ClientInterval, ClientResult
 from collector.load_results.command_output import OutputLine, operation_of, printed_row, read_output, run_notes
-from collector.load_results.text_fields import go_duration_s, label_of, stated_latency_s, whole
+from collector.load_results.parsing import go_duration_s, label_of, stated_latency_s, whole
 
 NAME = "scylla-bench"
 _HEADER = re.compile(r" *time +(?:ops|operations)/s +rows/s +errors(?: +max .*)?")

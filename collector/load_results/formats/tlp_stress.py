@@ -15,7 +15,7 @@ from statistics import median
 from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options
 from collector.load_results.client_result import ClientInterval, ClientResult, Operation
 from collector.load_results.command_output import intervals_of, printed_row, rows_of
-from collector.load_results.text_fields import (
+from collector.load_results.parsing import (
     MAX_LABELS,
     checked_time_s,
     csv_fields,

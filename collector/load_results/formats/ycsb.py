@@ -29,7 +29,7 @@ from collector.load_results.command_output import (
     rows_of,
 )
 from collector.load_results.hdr_histogram import FAILED, RESPONSE, SERVICE
-from collector.load_results.text_fields import decimal, label_of, stated_latency_s
+from collector.load_results.parsing import decimal, label_of, stated_latency_s
 from collector.printable import count_text, one_line
 
 NAME = "ycsb"

@@ -12,7 +12,7 @@ from collector.merge.merge_job import Merged
 from collector.model.histogram import Buckets
 from collector.node.metrics.requests import OPERATIONS
 from collector.runs.run import RunPhase
-from exporters.charts.merged_run import NodeRows, operation_buckets
+from exporters.charts.merged_plot_data import NodeRows, operation_buckets
 from exporters.charts.plot_columns import Values, present
 from exporters.charts.plot_data import ClientSeries, Phase, PlotData, Row
 from exporters.results.summary.client_values import (

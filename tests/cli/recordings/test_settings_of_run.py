@@ -21,7 +21,7 @@ from collector.recording.header import Header
 from collector.recording.reader import Integrity
 from collector.runs.run import Run, RunCommand
 from collector.runs.run_file import write_run
-from exporters.charts.merged_run import footer, node_rows
+from exporters.charts.merged_plot_data import footer, node_rows
 from exporters.results.comparison.run_settings import SETTINGS, RunSettings, differing_settings, settings_texts
 from tests.cli.recordings.runs_with_settings import CLUSTER, DC, RACK, SCHEMA, VERSION, run_with_settings, settings
 

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from collector.load_results.client_format import ClientFormatError, CommandTimes
 from collector.load_results.client_result import Latency
 from collector.load_results.formats import hey_oha
+from collector.load_results.parsing import MAX_LABELS
 from collector.load_results.result_file import content_of as stored_content
 from collector.load_results.result_file import read_result, write_result
-from collector.load_results.text_fields import MAX_LABELS
 from tests.collector.load_results.captured import TIMES, content_of, only_summary, read_content, summaries
 from tests.collector.load_results.mutations import damaged
 from tests.examples import examples

@@ -27,7 +27,7 @@ from collector.load_results.client_result import ClientResult
 from collector.load_results.format_registry import read_as, recognised_format
 from collector.load_results.formats import jmeter
 from collector.load_results.jmeter_results import TRANSACTION
-from collector.load_results.text_fields import MAX_LABELS
+from collector.load_results.parsing import MAX_LABELS
 from tests.examples import examples
 
 CAPTURES = Path(__file__).parents[2] / "captures" / "clients"

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from collector.load_results.client_format import ClientFormatError
+from collector.load_results.parsing import MAX_LABEL_CHARS
 from collector.load_results.result_checks import require_sound
-from collector.load_results.text_fields import MAX_LABEL_CHARS
 from tests.collector.load_results.captured import TIMES, content_of, only_summary, read_content, summaries
 from tests.collector.load_results.mutations import damaged
 from tests.examples import examples

@@ -10,9 +10,9 @@ from collector.load_results.client_format import ClientFormatError, CommandTimes
 from collector.load_results.client_result import ClientInterval
 from collector.load_results.command_output import intervals_of, last_part, printed_row
 from collector.load_results.format_registry import client_formats, read_as
+from collector.load_results.parsing import json_objects
 from collector.load_results.result_checks import doubts, require_sound
 from collector.load_results.result_file import content_of, read_result, write_result
-from collector.load_results.text_fields import json_objects
 from tests.collector.load_results.mutations import damaged
 from tests.every import every
 from tests.examples import examples

@@ -11,8 +11,8 @@ import pytest
 from collector.load_results.client_format import ClientFormatError, CommandTimes
 from collector.load_results.client_result import ClientResult
 from collector.load_results.format_registry import read_as, recognised_format
+from collector.load_results.parsing import go_duration_s
 from collector.load_results.result_checks import doubts, require_sound
-from collector.load_results.text_fields import go_duration_s
 
 CAPTURES = Path(__file__).parents[2] / "captures" / "clients"
 CAPTURE, OF_CQL_STRESS = CAPTURES / "scylla-bench.log", CAPTURES / "cql-stress-scylla-bench.log"

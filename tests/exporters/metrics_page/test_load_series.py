@@ -3,7 +3,7 @@
 import pytest
 
 from collector.load_results.client_result import ClientInterval, Latency
-from collector.load_results.text_fields import MAX_LABELS
+from collector.load_results.parsing import MAX_LABELS
 from exporters.metrics_page.load_series import LoadSeries
 from tests.exporters.metrics_page.parsed import parsed
 

@@ -15,7 +15,7 @@ from collector.merge.merge_job import Job, Merged
 from collector.merge.recordings import recordings, sessions
 from collector.merge.reference_merge import reference_merge
 from collector.node.metrics.requests import OPERATIONS, Operation
-from exporters.charts.merged_run import NodeRows, node_rows, run_of
+from exporters.charts.merged_plot_data import NodeRows, node_rows, run_of
 from exporters.charts.plot_columns import slowest
 from exporters.charts.plot_data import CLUSTER
 from exporters.rows.columns import Cell
