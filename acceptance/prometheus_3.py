@@ -23,7 +23,7 @@ from tempfile import TemporaryDirectory
 from cli.setup.demo.demo_cluster import cache_folder
 from collector.model.histogram import GROWTH, upper_bounds_of
 from collector.model.metric import Series, Value
-from exporters.sinks.parts.sink_url import sink_of
+from exporters.sinks.parts.all_sinks import sink_of
 from tests.exporters.sinks.page_ticks import BEGIN_S, node_tick
 from tests.real.prometheus import Prometheus
 

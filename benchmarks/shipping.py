@@ -17,8 +17,8 @@ from collector.node.node_sampler import SampleStream
 from collector.recording.journal_files import journal_files
 from collector.recording.reader import Entry, entries, read
 from collector.simulation.simulated_cluster import CALM, simulated_cluster
+from exporters.sinks.parts.all_sinks import sink_of
 from exporters.sinks.parts.points import rows
-from exporters.sinks.parts.sink_url import sink_of
 from exporters.sinks.shipping.delivery import MAX_POINTS, TIMEOUT_S
 from exporters.sinks.shipping.shipper import CPU_SHARE, Plan, Shipper, journal_opener, system_runtime
 from exporters.sinks.sink import NodeTick

@@ -32,7 +32,7 @@ from exporters.results.summary.phase_summary import PhaseSummary
 from exporters.results.summary.summary_text import summary_lines
 from exporters.rows.printed_rows import text_header as line_header
 from exporters.rows.view import View
-from exporters.sinks.parts.sink_url import sink_urls
+from exporters.sinks.parts.all_sinks import sink_urls
 from tests.collector.runs.run_schema import run_schema
 from tests.every import every
 from tests.exporters import golden

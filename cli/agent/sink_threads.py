@@ -18,7 +18,7 @@ from collector.recording.object_store import ObjectStoreError, is_object_url, ob
 from collector.recording.writer import Position
 from exporters.metrics_page.rendering import Options
 from exporters.metrics_page.self_metrics import SinkHealth
-from exporters.sinks.parts.sink_url import sink_of
+from exporters.sinks.parts.all_sinks import sink_of
 from exporters.sinks.shipping.shipper import Plan, Shipper, system_runtime
 from exporters.sinks.sink import Sink, SinkUrlError
 

@@ -17,7 +17,7 @@ class ShipCommand(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the URLs before the options."""
         # Imported here because only the help needs all sinks.
-        from exporters.sinks.parts.sink_url import sink_urls
+        from exporters.sinks.parts.all_sinks import sink_urls
 
         with formatter.section("URLs"):
             formatter.write_dl(sink_urls(), col_max=60)

@@ -31,7 +31,7 @@ from exporters.api.app import TARGETS, pages_app
 from exporters.api.server import Server
 from exporters.api.sockets import ListenError, with_default_host
 from exporters.rate_limited_logger import RateLimitedLogger
-from exporters.sinks.parts.sink_url import sink_of
+from exporters.sinks.parts.all_sinks import sink_of
 
 # The time that requests in progress have to finish at the end.
 PATIENCE_S = 2.0

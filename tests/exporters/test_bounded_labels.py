@@ -15,7 +15,7 @@ from exporters.bounded_labels import UNBOUNDED, BoundedLabels
 from exporters.metrics_page.page import Page
 from exporters.metrics_page.rendering import Options
 from exporters.metrics_page.self_metrics import AgentHealth
-from exporters.sinks.parts.sink_url import sink_of
+from exporters.sinks.parts.all_sinks import sink_of
 from exporters.sinks.shipping.shipper import Plan, Runtime, Shipper, journal_opener
 from tests.collector.snapshots import scrape, snapshot
 from tests.exporters.metrics_page.parsed import parsed

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from exporters.sinks.parts.sink_url import sink_of
+from exporters.sinks.parts.all_sinks import sink_of
 from tests.exporters.sinks.otlp.otlp_messages import DataPoint
 from tests.exporters.sinks.shipping.shipped import BEGIN_S, Node, drain
 from tests.faults.otlp_receiver import OtlpReceiver, Response, accepted

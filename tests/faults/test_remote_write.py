@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from exporters.sinks.parts.sink_url import sink_of
+from exporters.sinks.parts.all_sinks import sink_of
 from exporters.sinks.shipping import delivery, shipper
 from exporters.sinks.sink import SinkUrlError
 from tests.exporters.sinks.remote_write.messages import Decoded, Labels

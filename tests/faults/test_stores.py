@@ -16,7 +16,7 @@ import pytest
 
 from collector.model.identity import Identity
 from collector.model.sample import Sample
-from exporters.sinks.parts.sink_url import sink_of, sink_schemes
+from exporters.sinks.parts.all_sinks import sink_of, sink_schemes
 from exporters.sinks.shipping import delivery, shipper
 from exporters.sinks.sink import NodeTick, RefusedError, Sink, UnavailableError
 from tests.collector.snapshots import BYTES

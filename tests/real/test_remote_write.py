@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from collector.recording.journal_files import journal_files
+from exporters.sinks.parts.all_sinks import sink_of
 from exporters.sinks.parts.remote_write import labels_of, sample_of
-from exporters.sinks.parts.sink_url import sink_of
 from exporters.sinks.shipping.shipper import Plan, Runtime, Shipper
 from exporters.sinks.shipping.tick_queue import RecordingReader
 from tests.exporters.sinks.remote_write.sample_receiver import SampleReceiver

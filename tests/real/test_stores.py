@@ -16,8 +16,8 @@ from collector.model.sample import Sample
 from collector.node.node_sampler import SampleStream
 from collector.recording.writer import Limits
 from exporters.recent_ticks import RecentTicks
+from exporters.sinks.parts.all_sinks import sink_of
 from exporters.sinks.parts.points import path, rows, tags, time_ms
-from exporters.sinks.parts.sink_url import sink_of
 from exporters.sinks.shipping.shipper import Plan, Shipper, journal_opener, system_runtime
 from exporters.sinks.sink import RefusedError
 from tests.collector.snapshots import REQUESTS

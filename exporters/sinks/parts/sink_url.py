@@ -1,25 +1,16 @@
-"""Creates the sink for a URL: finds its module, and parses the store's address and parameters; secrets come from files.
-
-The sinks are the modules in `exporters.sinks`; a new sink requires no change to this module.
-"""
+"""Parses the URL of a sink: the store's address and its parameters; secrets come from files."""
 
 import base64
-import importlib
-import pkgutil
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-import exporters.sinks
 from collector.file_access import SecretError, read_password
 from collector.printable import one_line
-from exporters.metrics_page.rendering import Options
-from exporters.sinks.sink import Sink, SinkUrlError
+from exporters.sinks.sink import SinkUrlError
 
 # The parameters of sinks that push the series of /metrics.
 TOKEN, BASIC, LABELS, INTERVAL = PAGE_PARAMETERS = ("token_file", "basic_auth_file", "labels", "interval_s")
@@ -29,32 +20,6 @@ RESERVED = "__"
 MAX_INTERVAL_S = 3600
 
 Secrets = tuple[str, ...]
-
-
-def sink_of(url: str, options: Options | None = None) -> Sink[Any]:
-    """Create the sink for a URL, without connecting. Raises SinkUrlError.
-
-    `options` are those of /metrics, for a sink that sends the same series.
-    """
-    modules = {scheme: module for module in _sinks() for scheme in module.SCHEMES}
-    target = parse_sink_url(url, sorted(modules))
-    sink: Sink[Any] = modules[target.scheme].connect(target, options or Options())
-    return sink
-
-
-def sink_schemes() -> list[str]:
-    return [scheme for module in _sinks() for scheme in module.SCHEMES]
-
-
-def sink_urls() -> list[tuple[str, str]]:
-    """Return the forms of all sinks' URLs, each with a remark or ""."""
-    return [form for module in _sinks() for form in module.URLS]
-
-
-def _sinks() -> list[ModuleType]:
-    names = sorted(module.name for module in pkgutil.iter_modules(exporters.sinks.__path__) if not module.ispkg)
-    modules = [importlib.import_module(f"{exporters.sinks.__name__}.{name}") for name in names]
-    return [module for module in modules if hasattr(module, "SCHEMES")]
 
 
 @dataclass(frozen=True)

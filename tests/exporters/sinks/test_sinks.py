@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from collector.model.identity import Identity
 from collector.model.sample import Rate, Sample
 from collector.model.snapshot import Event, Tick
+from exporters.sinks.parts.all_sinks import sink_of
 from exporters.sinks.parts.points import part
-from exporters.sinks.parts.sink_url import sink_of
 from exporters.sinks.parts.store_http import retry_after_s
 from exporters.sinks.sink import SinkUrlError
 from tests.collector.snapshots import BYTES, CATALOGUE, REQUESTS
@@ -124,7 +124,7 @@ def test_a_part_of_a_dotted_name_has_no_dots(text: str) -> None:
 
 
 def test_a_client_is_loaded_only_for_its_sink() -> None:
-    loads = "import sys; from exporters.sinks.parts.sink_url import sink_of; sink_of('graphite://h/p');"
+    loads = "import sys; from exporters.sinks.parts.all_sinks import sink_of; sink_of('graphite://h/p');"
     check = "sys.exit(any(name in sys.modules for name in ('influxdb_client', 'urllib3')))"
     assert subprocess.run([sys.executable, "-c", f"{loads} {check}"], check=False).returncode == 0
 
