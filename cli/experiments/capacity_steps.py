@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Protocol
 
 from cli.errors import CasstatError, note
-from cli.recordings.merge_program import NoDataError
 from cli.recordings.recording_arguments import read_run_in, results_in
+from cli.recordings.views import NoDataError, begun
 from cli.run_folder import LOG_FILE
 from cli.runs.phase_data import phase_data
 from cli.runs.run_saturation import saturation_of
 from cli.runs.run_summary import attempt, measured_phases
+from cli.runs.run_views import run_views
 from cli.runs.summary_file import SUMMARY_FILE, read_summaries
 from collector.live.live_cluster import Plan
 from collector.printable import local_time, one_line
@@ -88,7 +89,7 @@ def recorded_step(folder: Path) -> RecordedStep:
     run = read_run_in(folder)
     if run.end_s is None or run.command is None or run.command.exit_code is None:
         raise CasstatError(f"{folder}: the run has not ended")
-    saturation = attempt(lambda: saturation_of(folder, run))
+    saturation = attempt(begun(saturation_of(run_views(folder, run))))
     phases, summaries = measured_phases(run), read_summaries(folder)[-1:]
     incomplete = [text for summary in summaries for text in coverage_texts(summary.incomplete, time_of_day)]
     try:

@@ -16,8 +16,9 @@ from cli.errors import CasstatError, note
 from cli.experiments.experiment_runs import draw_plots, write_texts
 from cli.parameters.recording_options import memory_limit
 from cli.recordings.merge_options import MergeSettings
-from cli.recordings.merge_program import NoDataError, merged
+from cli.recordings.merge_program import merged
 from cli.recordings.recording_arguments import results_in
+from cli.recordings.views import NoDataError
 from cli.runs.run_summary import measured_phases
 from cli.runs.summary_file import SUMMARY_FILE, read_summaries
 from collector.file_access import file_errors, read_whole, replace_file

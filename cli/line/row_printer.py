@@ -124,7 +124,7 @@ def print_rows(
             # Events are written first because printing the row raises an exception if the reader has closed the pipe.
             if output.events is not None:
                 output.events.append(
-                    [printed_rows.event_line(sample.node, event, sample.tick.time_s) for event in logged(sample)]
+                    [printed_rows.event_line(sample.node, event, sample.tick.time_s) for event in logged(sample.events)]
                 )
             # A signal may arrive as soon as the reader sees the row, which must then be part of the averages.
             with stop.deferred():
@@ -219,7 +219,8 @@ class _TextPrinter:
         below = table_lines(sample, width) if view.tables else []
         if self._events_between:
             below += [
-                f"# {time.strftime('%H:%M:%S', time.localtime(event.time_s))} {event.text}" for event in logged(sample)
+                f"# {time.strftime('%H:%M:%S', time.localtime(event.time_s))} {event.text}"
+                for event in logged(sample.events)
             ]
         for line in below:
             _print(printable(line))

@@ -30,7 +30,7 @@ from collector.recording.recording_download import download_recordings, recorded
 
 if TYPE_CHECKING:
     from collector.merge.clock_correction import ClockCorrection
-    from collector.merge.merge_job import Job, Merged, Product
+    from collector.merge.merge_job import Job, Merged
     from collector.merge.recordings import Recording, Session
     from collector.merge.stored_recordings import StoredRecordings
 
@@ -93,9 +93,9 @@ class MergeCluster:
         return recorded, notes
 
     def merge(
-        self, recordings: "Sequence[Recording]", job: "Job[Product]", done: Callable[[int], None]
-    ) -> "Merged[Product]":
-        """Merge recordings, like `collector.merge.merge.merge`.
+        self, recordings: "Sequence[Recording]", jobs: "Sequence[Job[Any]]", done: Callable[[int], None]
+    ) -> "list[Merged[Any]]":
+        """Merge recordings, like `collector.merge.merge.merge_all`.
 
         Raises OSError, ObjectStoreError, TooManySeriesError and CasstatError.
         """
@@ -106,10 +106,10 @@ class MergeCluster:
         stored = self.stored
         try:
             if stored is None:
-                return columnar_merge(recordings, job, 1, done, self.executor)
+                return columnar_merge(recordings, jobs, 1, done, self.executor)
             relative = [_relative(recording, stored.root) for recording in recordings]
             merge_task = partial(merge_stored, stored.recordings)
-            return columnar_merge(relative, job, 1, done, self.executor, merge_task)
+            return columnar_merge(relative, jobs, 1, done, self.executor, merge_task)
         except UnsupportedError as error:
             raise CasstatError(f"the cluster cannot merge these recordings: {error} (hint: omit --scheduler)") from None
 

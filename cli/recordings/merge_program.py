@@ -3,8 +3,9 @@
 import io
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import partial
 from operator import itemgetter
@@ -29,6 +30,7 @@ from cli.recordings.recording_arguments import (
     recordings_in,
     run_at,
 )
+from cli.recordings.views import Step, View, Views, completed, job_of
 from collector.file_access import file_errors
 from collector.printable import one_line
 from collector.recording.header import TooManySeriesError
@@ -58,8 +60,30 @@ MAX_NODES_WITHOUT_PROGRESS = 8
 USUAL_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
 
 
-class NoDataError(CasstatError):
-    """The recordings have no tick in the time range."""
+def recording_views(settings: MergeSettings, *, quiet: bool = False, cluster: MergeCluster | None = None) -> Views:
+    """Return an object for views of the recordings.
+
+    quiet    whether to omit notes about the recordings.
+    cluster  the cluster that merges; None for this machine.
+    """
+    return Views(partial(_merged_views, settings, quiet, cluster))
+
+
+def _merged_views(
+    settings: MergeSettings, quiet: bool, cluster: MergeCluster | None, views: "Sequence[View[Any]]"
+) -> "list[tuple[Merged[Any], Choice]]":
+    source = run_at(settings.paths)
+    node_recordings = _recordings(settings, source, quiet=quiet, cluster=cluster)
+    choice = _choice(settings, node_recordings)
+    clocks = _clocks(settings, node_recordings, source, quiet=quiet)
+    jobs = []
+    for view in views:
+        grid = view.grid or _grid_of(replace(settings, points=view.points or settings.points), node_recordings, source)
+        jobs.append(job_of(view, grid, clocks, choice, settings.max_series))
+    runs = _merge(node_recordings, jobs, cluster)
+    if not quiet and runs[0].indices:
+        _report_defects(settings, node_recordings, runs[0])
+    return [(run, choice) for run in runs]
 
 
 def merged(
@@ -70,38 +94,9 @@ def merged(
     grid: "Grid | None" = None,
     quiet: bool = False,
     may_be_empty: bool = False,
-    cluster: MergeCluster | None = None,
 ) -> "tuple[Merged[Product], Choice]":
-    """Merge the recordings; return the merged run, with the result of `make` for each node, and the rows' `Choice`.
-
-    more          the metrics that are needed in addition to those in the rows.
-    grid          the grid to use instead of the one that follows from the settings.
-    quiet         whether to omit notes about the recordings.
-    may_be_empty  whether the time range may contain no tick.
-    cluster       the cluster that merges; None for this machine.
-
-    Raises NoDataError if the time range must contain a tick and does not, other CasstatErrors, TooManySeriesError and
-    click.UsageError.
-    """
-    from collector.merge.merge_job import Job
-    from exporters.rows.merged_rows import table_of
-
-    source = run_at(settings.paths)
-    node_recordings = _recordings(settings, source, quiet=quiet, cluster=cluster)
-    choice = _choice(settings, node_recordings)
-    job = Job(
-        grid or _grid_of(settings, node_recordings, source),
-        _clocks(settings, node_recordings, source, quiet=quiet),
-        table_of(choice).needs | more,
-        partial(make, choice),
-        settings.max_series,
-    )
-    run = _merge(node_recordings, job, cluster)
-    if not run.indices and not may_be_empty:
-        raise NoDataError("no data in this time range")
-    if not quiet:
-        _report_defects(settings, node_recordings, run)
-    return run, choice
+    """Return the result of a single view; see `View` and `recording_views`."""
+    return View(recording_views(settings, quiet=quiet), make, more, grid, may_be_empty=may_be_empty).merged()
 
 
 def _choice(settings: MergeSettings, node_recordings: list["Recording"]) -> "Choice":
@@ -115,9 +110,11 @@ def _choice(settings: MergeSettings, node_recordings: list["Recording"]) -> "Cho
     return Choice(settings.keyspace, settings.table, local)
 
 
-def _merge(node_recordings: list["Recording"], job: "Job[Product]", cluster: MergeCluster | None) -> "Merged[Product]":
+def _merge(
+    node_recordings: list["Recording"], jobs: "Sequence[Job[Any]]", cluster: MergeCluster | None
+) -> "list[Merged[Any]]":
     """Merge the recordings; show the progress if there are many nodes. Raises CasstatError and TooManySeriesError."""
-    from collector.merge.merge import merge
+    from collector.merge.merge import merge_all
 
     has_progress = len(node_recordings) > MAX_NODES_WITHOUT_PROGRESS and sys.stderr.isatty()
     shown_in = sys.stderr if has_progress else io.StringIO()
@@ -126,8 +123,8 @@ def _merge(node_recordings: list["Recording"], job: "Job[Product]", cluster: Mer
         click.progressbar(length=len(node_recordings), label="nodes", file=shown_in) as bar,
     ):
         if cluster is not None:
-            return cluster.merge(node_recordings, job, bar.update)
-        return merge(node_recordings, job, os.cpu_count() or 1, bar.update)
+            return cluster.merge(node_recordings, jobs, bar.update)
+        return merge_all(node_recordings, jobs, os.cpu_count() or 1, bar.update)
 
 
 def _report_defects(settings: MergeSettings, node_recordings: list["Recording"], run: "Merged[Product]") -> None:
@@ -147,7 +144,16 @@ def merge_into(
 ) -> list[Path]:
     """Merge the recordings into tables in a directory, on a cluster if one is given; return the tables' paths.
 
-    Prints notes about the recordings, unless `quiet` is set. Raises the same errors as `merged`.
+    Prints notes about the recordings, unless `quiet` is set. Raises the same errors as `View.merged`.
+    """
+    views = recording_views(settings, quiet=quiet, cluster=cluster)
+    return completed(tables(views, settings, folder, is_packed=cluster is not None))
+
+
+def tables(views: Views, settings: MergeSettings, folder: Path, *, is_packed: bool = False) -> Step[list[Path]]:
+    """Write tables to a directory; return their paths. Raises the same errors as `View.merged`.
+
+    `is_packed` states that the processes that merge may be unable to write to the directory.
     """
     from collector.merge.aggregation import NAME
     from exporters.rows.merged_rows import SUFFIXES, header_text, rows_text, table_of
@@ -156,14 +162,10 @@ def merge_into(
     name = run_name(settings)
     with output_folder(folder), TemporaryDirectory(dir=folder, prefix=".parts-") as temporary:
         parts = Path(temporary)
-        run: Merged[Any]
-        if cluster is None:
-            run, choice = merged(settings, partial(write_node, parts, name), quiet=quiet)
-            node_files = [node.product for node in run.nodes]
-        else:
-            # The workers may be unable to write to the directory.
-            run, choice = merged(settings, partial(pack_node, name), quiet=quiet, cluster=cluster)
-            node_files = [write_parts(parts, unpacked(node.product)) for node in run.nodes]
+        view: View[Any] = View(views, partial(pack_node, name) if is_packed else partial(write_node, parts, name))
+        yield
+        run, choice = view.merged()
+        node_files = [write_parts(parts, unpacked(node.product)) if is_packed else node.product for node in run.nodes]
         table = table_of(choice)
         nodes = len(run.nodes) + len(absent_nodes(settings, run))
         rows = (table.cluster_row(sample, nodes) for _, sample in sorted(run.cluster.items()))

@@ -3,14 +3,16 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from cli.errors import CasstatError, note
 from cli.parameters.recording_options import output_folder
 from cli.recordings.merge_options import MergeSettings
-from cli.recordings.merge_program import NoDataError, interval_for, merged
+from cli.recordings.merge_program import interval_for, merged, recording_views
 from cli.recordings.recording_arguments import read_run_in, results_in, run_at
+from cli.recordings.views import NoDataError, Step, View, Views, completed
 from collector.merge.grid import SpanGrid
 from collector.merge.merge_job import DEFAULT_S
 from collector.printable import count_text, one_line
@@ -20,6 +22,9 @@ from exporters.charts import merged_plot_data
 from exporters.charts.gnuplot_panel import MAX_RUNS
 from exporters.charts.overlay.aligned_runs import PhaseRows, aligned, merged_phases
 from exporters.charts.plot_data import PlotData
+
+if TYPE_CHECKING:
+    from exporters.charts.all_plots import Plot
 
 # With more points, lines look like bands of noise.
 POINTS = 300
@@ -47,8 +52,7 @@ def plot_into(settings: MergeSettings, folder: Path, drawing: Drawing, *, quiet:
 
     Prints notes about the recordings, unless `quiet` is set. Raises CasstatError and click.UsageError.
     """
-    from exporters.charts.all_plots import OVERLAYS, PLOTS, write
-    from exporters.charts.gnuplot_process import GnuplotError, draw
+    from exporters.charts.all_plots import OVERLAYS, PLOTS
 
     is_overlay = len(set(settings.paths)) > 1 and all(map(is_run, settings.paths))
     plots = OVERLAYS if is_overlay else PLOTS
@@ -58,11 +62,33 @@ def plot_into(settings: MergeSettings, folder: Path, drawing: Drawing, *, quiet:
             raise click.BadParameter(
                 f"unknown plot '{name}' (hint: choose from {', '.join(known)})", param_hint="--only"
             )
-    run = _overlay(settings, drawing) if is_overlay else _single_run(settings, drawing, quiet=quiet)
+    if is_overlay:
+        run = _overlay(settings, drawing)
+    else:
+        run = completed(_single_run(recording_views(settings, quiet=quiet), settings, drawing))
+    yield from _drawn(run, plots, folder, drawing)
+
+
+def plots(views: Views, settings: MergeSettings, folder: Path) -> Step[list[Path]]:
+    """Write all plots of a run to a directory; return the paths of the drawn files.
+
+    Raises CasstatError and click.UsageError.
+    """
+    from exporters.charts.all_plots import PLOTS
+
+    run = yield from _single_run(views, settings, Drawing())
+    return _drawn(run, PLOTS, folder, Drawing())
+
+
+def _drawn(run: PlotData, plots: "Sequence[Plot]", folder: Path, drawing: Drawing) -> list[Path]:
+    """Write plots to a directory; return the paths of the drawn files. Raises CasstatError."""
+    from exporters.charts.all_plots import write
+    from exporters.charts.gnuplot_process import GnuplotError, draw
+
     with output_folder(folder):
         scripts = write(run, folder, plots=plots, theme=drawing.theme, only=drawing.only or None, size=drawing.size)
         try:
-            yield from draw(scripts)
+            return draw(scripts)
         except GnuplotError as error:
             raise CasstatError(str(error)) from None
 
@@ -74,12 +100,14 @@ def _overlay(settings: MergeSettings, drawing: Drawing) -> PlotData:
     return _overlaid(settings)
 
 
-def _single_run(settings: MergeSettings, drawing: Drawing, *, quiet: bool) -> PlotData:
+def _single_run(views: Views, settings: MergeSettings, drawing: Drawing) -> Step[PlotData]:
     """Return the run or recordings at the paths. Raises CasstatError and click.UsageError."""
     from exporters.charts.merged_plot_data import node_rows, run_of
 
     warm_up_s = warm_up_of(settings) if drawing.warm_up_s is None else drawing.warm_up_s
-    run, choice = merged(settings, node_rows, quiet=quiet)
+    view = View(views, node_rows, points=settings.points)
+    yield
+    run, choice = view.merged()
     if len(run.indices) > MAX_POINTS:
         span = f"from {min(run.cluster) * run.grid.interval_s:.0f} to {max(run.cluster) * run.grid.interval_s:.0f}"
         hint = "use --from and --until, or a longer --interval"

@@ -1,6 +1,6 @@
 """Completes a recorded run: writes tables, plots, summary and report, and checks the conditions of --fail-if."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,25 +11,30 @@ from cli.install_hint import require_packages
 from cli.parameters.recording_options import output_folder
 from cli.process_setup import interruptible
 from cli.recordings.merge_options import MergeSettings
-from cli.recordings.merge_program import merge_into, merged
-from cli.recordings.plot_program import POINTS, Drawing, plot_into
+from cli.recordings.merge_program import tables
+from cli.recordings.plot_program import POINTS, plots
 from cli.recordings.recording_arguments import read_run_in, results_in, run_at
+from cli.recordings.views import View, begun
 from cli.run_folder import is_being_recorded
 from cli.runs.compare_program import comparison_of
 from cli.runs.run_saturation import saturation_of
 from cli.runs.run_summary import RunSummary, attempt, completed_summary, run_settings, with_checked_conditions
+from cli.runs.run_views import RunViews, run_views
 from cli.runs.summary_file import write_summaries
 from collector.file_access import file_errors, replace_file
+from collector.merge.node_settings import NEEDS
 from collector.printable import count_text, one_line
 from collector.runs.cluster_members import member_texts
 from collector.runs.run import Run
 from collector.runs.run_file import write_run
 from collector.runs.run_texts import same_node_text
 from exporters.report.report_data import Baseline, Cost
+from exporters.results.saturation.saturation import Saturation
 from exporters.results.summary.phase_summary import PhaseSummary
 from exporters.results.summary.summary_text import no_summary_text, summary_lines
 
 if TYPE_CHECKING:
+    from exporters.charts.merged_plot_data import NodeRows
     from exporters.results.comparison.comparison import Report as Comparison
 
 MERGED_FOLDER, PLOTS_FOLDER = "merged", "plots"
@@ -58,17 +63,25 @@ def finish(folder: Path, run: Run, *, quiet: bool, has_report: bool = True) -> b
     """
     if not any(node.folder for node in run.nodes):
         raise CasstatError(f"{folder}: no node was recorded")
-    summary = completed_summary(folder, run)
+    views = run_views(folder, run)
+    # The recordings are read once for all steps, when the first one is completed.
+    complete_summary = begun(completed_summary(views))
+    plot_settings = MergeSettings((folder,), points=POINTS)
+    steps = [
+        begun(tables(views.nodes, MergeSettings((folder,)), folder / MERGED_FOLDER)),
+        begun(plots(views.nodes, plot_settings, folder / PLOTS_FOLDER)),
+    ]
+    of_report = ReportViews.of(views) if has_report else None
+    summary = attempt(complete_summary)
     if summary is not None:
         attempt(lambda: _write_summary(folder, summary.phases))
     if run.conditions:
         run = with_checked_conditions(run, summary)
         attempt(lambda: _write_run(folder, run))
-    attempt(lambda: merge_into(MergeSettings((folder,)), folder / MERGED_FOLDER, quiet=True))
-    settings = MergeSettings((folder,), points=POINTS)
-    attempt(lambda: list(plot_into(settings, folder / PLOTS_FOLDER, Drawing(), quiet=True)))
-    if summary is not None and has_report:
-        attempt(lambda: write_report(folder, run, summary, folder))
+    for step in steps:
+        attempt(step)
+    if summary is not None and of_report is not None:
+        attempt(lambda: write_report(of_report, run, summary, folder))
     if not quiet:
         _print_summary(run, summary)
     _print_conditions(run)
@@ -81,7 +94,10 @@ def summarise(folder: Path, run: Run) -> None:
 
     Checks the run's conditions again. If a step fails, prints its error.
     """
-    summary = completed_summary(folder, run)
+    views = run_views(folder, run)
+    complete_summary = begun(completed_summary(views))
+    of_report = ReportViews.of(views) if (folder / HTML_FILE).exists() else None
+    summary = attempt(complete_summary)
     if summary is not None:
         attempt(lambda: _write_summary(folder, summary.phases))
         if run.conditions:
@@ -89,8 +105,8 @@ def summarise(folder: Path, run: Run) -> None:
             attempt(lambda: _write_run(folder, run))
         _print_summary(run, summary)
         _print_conditions(run)
-        if (folder / HTML_FILE).exists():
-            attempt(lambda: write_report(folder, run, summary, folder))
+        if of_report is not None:
+            attempt(lambda: write_report(of_report, run, summary, folder))
 
 
 def _write_summary(folder: Path, summaries: Sequence[PhaseSummary]) -> None:
@@ -145,14 +161,17 @@ def report(settings: ReportSettings) -> list[Path]:
     if is_being_recorded(settings.run):
         raise CasstatError(f"{settings.run}: the run is being recorded (hint: wait until it ends)")
     run = read_run_in(settings.run)
-    summary = completed_summary(settings.run, run)
+    views = run_views(settings.run, run)
+    complete_summary = begun(completed_summary(views))
+    of_report = ReportViews.of(views)
+    summary = attempt(complete_summary)
     if summary is None:
         raise CasstatError(f"{settings.run}: cannot write a report without a summary")
     cost = None if settings.cost_per_hour is None else Cost(settings.cost_per_hour, settings.currency)
     baseline = None if settings.baseline is None else _baseline(settings.baseline, settings.run)
     # Client results may have been imported since the conditions were checked.
     run = with_checked_conditions(run, summary)
-    return write_report(settings.run, run, summary, settings.folder or settings.run, cost, baseline)
+    return write_report(of_report, run, summary, settings.folder or settings.run, cost, baseline)
 
 
 def _baseline(baseline: Path, folder: Path) -> Baseline:
@@ -169,32 +188,45 @@ def _comparison(baseline: Path, folder: Path) -> "Comparison":
     return comparison_of([baseline], [folder])
 
 
+@dataclass(frozen=True)
+class ReportViews:
+    """What a report needs of the recordings of the run in `folder`."""
+
+    folder: Path
+    rows: View["NodeRows"]
+    saturation: Callable[[], Saturation | None]
+
+    @classmethod
+    def of(cls, views: RunViews) -> "ReportViews":
+        """Add the views of a report."""
+        from exporters.charts.merged_plot_data import node_rows
+
+        rows = View(views.nodes, node_rows, NEEDS, points=REPORT_POINTS, may_be_empty=True)
+        return cls(views.folder, rows, begun(saturation_of(views)))
+
+
 def write_report(
-    folder: Path,
+    views: ReportViews,
     run: Run,
     summary: RunSummary,
     target: Path,
     cost: Cost | None = None,
     baseline: Baseline | None = None,
 ) -> list[Path]:
-    """Write the report of the run in `folder` to the directory `target`; return the files.
+    """Write the report of a run to the directory `target`; return the files.
 
     Raises CasstatError and click.UsageError.
     """
-    from collector.merge.node_settings import NEEDS
-    from exporters.charts.merged_plot_data import node_rows
     from exporters.report.html_report import html_report
     from exporters.report.markdown_report import markdown_report
     from exporters.report.report_content import report_of
     from exporters.report.report_data import report_data
     from exporters.results.comparison.run_settings import RunSettings
 
-    result, choice = merged(
-        MergeSettings((folder,), points=REPORT_POINTS), node_rows, NEEDS, quiet=True, may_be_empty=True
-    )
+    result, choice = views.rows.merged()
     settings = RunSettings(run, {node.node: node.product.settings for node in result.nodes})
-    saturation = attempt(lambda: saturation_of(folder, run))
-    results = results_in(folder)
+    saturation = attempt(views.saturation)
+    results = results_in(views.folder)
     data = report_data(
         settings,
         result,

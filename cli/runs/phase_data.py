@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from cli.recordings.merge_options import MergeSettings
-from cli.recordings.merge_program import NoDataError, merged
+from cli.recordings.merge_program import merged
 from cli.recordings.recording_arguments import results_in
+from cli.recordings.views import NoDataError
 from cli.runs.run_summary import node_settings
 from collector.merge.grid import ClusterSample, SpanGrid
 from collector.printable import count_text

@@ -3,18 +3,19 @@
 from collections.abc import Mapping, Set
 from functools import partial
 from math import inf
-from pathlib import Path
 
 from cli.errors import CasstatError
-from cli.recordings.merge_options import MergeSettings
-from cli.recordings.merge_program import NoDataError, merged
-from cli.runs.run_summary import measured_phases, merged_client_hosts
+from cli.recordings.views import NoDataError, Step, View
+from cli.runs.run_summary import measured_phases
+from cli.runs.run_views import RunViews
 from collector.merge.grid import SpanGrid
-from collector.runs.run import Run
 from exporters.results.saturation.saturation import Interval, Loads, Saturation, saturation
 from exporters.results.saturation.usage import (
+    CLIENT_COLUMNS,
     CLIENT_NEEDS,
+    NODE_COLUMNS,
     NODE_NEEDS,
+    ClientUsage,
     client_loads,
     client_usage,
     node_usage,
@@ -25,20 +26,35 @@ from exporters.results.saturation.usage import (
 _MAX_INTERVALS = 1200
 
 
-def saturation_of(folder: Path, run: Run) -> Saturation | None:
+def saturation_of(views: RunViews) -> Step[Saturation | None]:
     """Return which resource was saturated first in the measured phases; None if they contain no data.
 
     Raises CasstatError, click.UsageError and TooManySeriesError.
     """
+    run = views.run
     phases = measured_phases(run)
     if not phases:
+        yield
         return None
     recorded = [host.interval_s for host in (*run.nodes, *run.client_hosts) if host.interval_s is not None]
     length_s = phases[-1].end_s - phases[0].begin_s
     interval_s = max([*recorded, length_s / _MAX_INTERVALS], default=inf)
     grid = SpanGrid(interval_s, spans=tuple((phase.begin_s, phase.end_s) for phase in phases))
+    of_nodes = View(views.nodes, partial(node_usage, grid), NODE_NEEDS, grid, columns=NODE_COLUMNS, has_cluster=False)
+    of_hosts = None
+    if any(host.folder for host in run.client_hosts):
+        of_hosts = View(
+            views.client_hosts,
+            client_usage,
+            CLIENT_NEEDS,
+            grid,
+            columns=CLIENT_COLUMNS,
+            may_be_empty=True,
+            has_cluster=False,
+        )
+    yield
     try:
-        nodes, _ = merged(MergeSettings((folder,)), partial(node_usage, grid), NODE_NEEDS, grid=grid, quiet=True)
+        nodes, _ = of_nodes.merged()
     except NoDataError:
         return None
     usage = {node.node: node.product for node in nodes.nodes}
@@ -52,7 +68,7 @@ def saturation_of(folder: Path, run: Run) -> Saturation | None:
     machines: dict[str, set[str]] = {}
     for node in nodes.nodes:
         machines.setdefault(node.head.boot, set()).add(node.head.process.partition("@")[0])
-    of_clients = _client_loads(folder, run, grid, machines)
+    of_clients = {} if of_hosts is None else _client_loads(of_hosts, machines)
     loads |= of_clients
     of_phases: list[dict[str, list[Interval]]] = [{name: [] for name in loads} for _ in phases]
     for name, by_index in loads.items():
@@ -63,14 +79,14 @@ def saturation_of(folder: Path, run: Run) -> Saturation | None:
 
 
 def _client_loads(
-    folder: Path, run: Run, grid: SpanGrid, node_pids: Mapping[str, Set[str]]
+    view: View[tuple[str, dict[int, ClientUsage]]], node_pids: Mapping[str, Set[str]]
 ) -> dict[str, dict[int, Loads]]:
     """Return the measures of each client host by interval; {} if the recordings cannot be read.
 
     `node_pids` are the PIDs of the nodes, keyed by the boot id of their machine.
     """
     try:
-        hosts = merged_client_hosts(folder, run, grid, CLIENT_NEEDS, client_usage)
+        hosts = view.merged()[0].nodes
     except CasstatError:
         # The summary of the run has already reported this error.
         return {}

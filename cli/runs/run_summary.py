@@ -11,42 +11,41 @@ import click
 
 from cli.errors import CasstatError, note
 from cli.parameters.recording_options import memory_limit
-from cli.parameters.ssh_address import SshAddressError, labels_of, parse_ssh_address
 from cli.recordings.merge_options import MergeSettings
-from cli.recordings.merge_program import NoDataError, merged
-from cli.recordings.recording_arguments import clocks_of, nodes_without_recording, read_run_in, results_in
-from collector.file_access import file_errors
+from cli.recordings.merge_program import merged
+from cli.recordings.recording_arguments import nodes_without_recording, read_run_in, results_in
+from cli.recordings.views import NoDataError, Step, View, begun
+from cli.runs.run_views import RunViews
 from collector.merge.coverage import NodeCoverage, coverage_of, not_recorded
 from collector.merge.grid import ClusterSample, SpanGrid
-from collector.merge.merge import merge
-from collector.merge.merge_job import Job, Merged, NodeResult, NodeRun
+from collector.merge.merge_job import Merged, NodeRun
 from collector.merge.node_settings import NEEDS as SETTING_NEEDS
 from collector.merge.node_settings import NodeSettings, settings_of
-from collector.merge.recordings import recordings, sessions
-from collector.model.metric import Series
 from collector.model.sample import Sample
 from collector.model.snapshot import NEVER
 from collector.recording.header import MAX_MEMORY_BYTES
-from collector.runs.run import TOTAL, ClientHost, Run, RunCondition, RunNode, RunPhase
+from collector.runs.run import TOTAL, Run, RunCondition, RunNode, RunPhase
 from exporters.results.comparison.run_settings import RunSettings, settings_texts
 from exporters.results.summary.client_values import with_client_values
 from exporters.results.summary.conditions import condition_of
 from exporters.results.summary.phase_summary import (
     CLIENT_NEEDS,
+    CLIENT_PEAKS,
     NEEDS,
+    PEAKS,
     ClientHostInterval,
     Peak,
     PhaseSummary,
     client_intervals,
     client_peaks,
     coverage_cells,
+    highest,
     incomplete_nodes,
-    peak_rows,
     peaks_of,
     phase_values,
     with_error_share,
 )
-from exporters.rows.merged_rows import Choice, Row
+from exporters.rows.merged_rows import Choice, Row, table_of
 
 _NO_SAMPLE = ClusterSample(Sample("", NEVER, {}, {}), 0)
 Result = TypeVar("Result")
@@ -71,19 +70,25 @@ class RunSummary:
     same: tuple[tuple[str, ...], ...] = ()
 
 
-def summary_of(folder: Path, run: Run) -> RunSummary:
+def summary_of(views: RunViews) -> Step[RunSummary]:
     """Return the summaries of the measured phases, followed by their total if there are several.
 
     A summary covers the ticks whose intervals lie completely inside its phase. A run without phases is summarised as a
     whole. Phases that are too short to contain a complete interval are left out; a phase in which no node was sampled
     has a summary without values. Raises CasstatError and click.UsageError.
     """
-    phases = measured_phases(run)
-    summary = _summary(folder, run, phases)
-    if len(phases) < 2 or not summary.phases:
+    of_phases, *of_total = [begun(_summary(views, phases)) for phases in _summarised(measured_phases(views.run))]
+    yield
+    summary = of_phases()
+    if not of_total or not summary.phases:
         return summary
-    total = _summary(folder, run, [RunPhase(TOTAL, phases[0].begin_s, phases[-1].end_s)])
+    total = of_total[0]()
     return RunSummary([*summary.phases, *total.phases], total.lost, summary.gaps, summary.same)
+
+
+def _summarised(phases: Sequence[RunPhase]) -> list[Sequence[RunPhase]]:
+    """Return the phases and, if there are several, their total, which overlaps them."""
+    return [phases, [RunPhase(TOTAL, phases[0].begin_s, phases[-1].end_s)]] if len(phases) > 1 else [phases]
 
 
 def measured_phases(run: Run) -> list[RunPhase]:
@@ -94,21 +99,29 @@ def measured_phases(run: Run) -> list[RunPhase]:
     return [RunPhase(TOTAL, run.begin_s, end_s if run.end_s is None else run.end_s)]
 
 
-def _summary(folder: Path, run: Run, phases: Sequence[RunPhase]) -> RunSummary:
+def _summary(views: RunViews, phases: Sequence[RunPhase]) -> Step[RunSummary]:
     """Return the summary of `phases`, which must be in order and must not overlap. Raises CasstatError."""
+    folder, run = views.folder, views.run
     if not phases:
+        yield
         return RunSummary([], {})
     spans = tuple((phase.begin_s, phase.end_s) for phase in phases)
     interval_s = max((node.interval_s for node in run.nodes if node.interval_s is not None), default=inf)
     grid = SpanGrid(interval_s, spans=spans)
-    settings = MergeSettings((folder,))
     make = partial(node_coverage, (*spans, _whole(run, phases)))
-    whole, choice = merged(settings, make, NEEDS, grid=SpanGrid(inf, spans=spans), quiet=True, may_be_empty=True)
-    peaks, _ = merged(settings, node_peaks, SETTING_NEEDS, grid=grid, quiet=True, may_be_empty=True)
-    rows: dict[int, list[tuple[str, float, Row]]] = {}
-    for node in peaks.nodes:
-        for index, row in node.product[0]:
-            rows.setdefault(grid.span_of(index), []).append((node.node, grid.end_of(index), row))
+    of_phases = View(views.nodes, make, NEEDS, SpanGrid(inf, spans=spans), may_be_empty=True)
+    of_intervals = View(
+        views.nodes,
+        partial(node_peaks, grid),
+        SETTING_NEEDS,
+        grid,
+        columns=PEAKS,
+        may_be_empty=True,
+        has_cluster=False,
+    )
+    yield
+    whole, choice = of_phases.merged()
+    peaks, _ = of_intervals.merged()
     *coverages, in_run = run_coverage(folder, run, whole, (*spans, _whole(run, phases)))
     clusters = [whole.cluster.get(number, _NO_SAMPLE) for number in range(len(phases))]
     summaries = [
@@ -121,7 +134,7 @@ def _summary(folder: Path, run: Run, phases: Sequence[RunPhase]) -> RunSummary:
                 **coverage_cells(coverages[number], clusters[number].answered, run.nodes_unrecorded),
                 "time": phase.end_s,
             },
-            peaks_of(rows.get(number, [])),
+            highest(node.product[0].get(number, {}) for node in peaks.nodes),
             incomplete=incomplete_nodes(coverages[number]),
         )
         for number, phase in enumerate(phases)
@@ -148,9 +161,12 @@ def node_coverage(spans: Sequence[tuple[float, float]], _choice: Choice, node: N
     return coverage_of(node.node, node.ticks, spans, paced=node.head.paced)
 
 
-def node_peaks(choice: Choice, node: NodeRun) -> tuple[list[tuple[int, Row]], NodeSettings]:
-    """Return a node's columns with peaks, by interval, and its settings; merges can call it in another process."""
-    return peak_rows(choice, node), settings_of(node)
+def node_peaks(grid: SpanGrid, choice: Choice, node: NodeRun) -> tuple[dict[int, dict[str, Peak]], NodeSettings]:
+    """Return a node's peaks in each span, and its settings; merges can call it in another process."""
+    rows: dict[int, list[tuple[str, float, Row]]] = {}
+    for index, row in table_of(choice).node_cells(node, PEAKS):
+        rows.setdefault(grid.span_of(index), []).append((node.node, grid.end_of(index), row))
+    return {span: peaks_of(of_span) for span, of_span in rows.items()}, settings_of(node)
 
 
 def run_coverage(
@@ -208,16 +224,15 @@ def attempt(step: Callable[[], Result]) -> Result | None:
         return None
 
 
-def completed_summary(folder: Path, run: Run) -> RunSummary | None:
-    """Return the run's summary, or None if it cannot be computed.
+def completed_summary(views: RunViews) -> Step[RunSummary]:
+    """Return the run's summary. Raises CasstatError and click.UsageError.
 
     Values of client hosts and client results that cannot be read are left out.
     """
-    summary = attempt(lambda: summary_of(folder, run))
-    if summary is None:
-        return None
-    phases = attempt(lambda: _with_client_peaks(folder, run, summary.phases)) or summary.phases
-    phases = attempt(lambda: with_client_values(phases, results_in(folder))) or phases
+    client_peaks = [begun(client_peaks_of(views, phases)) for phases in _summarised(measured_phases(views.run))]
+    summary = yield from summary_of(views)
+    phases = attempt(lambda: _with_client_peaks(summary.phases, client_peaks)) or summary.phases
+    phases = attempt(lambda: with_client_values(phases, results_in(views.folder))) or phases
     return replace(summary, phases=with_error_share(phases))
 
 
@@ -235,62 +250,46 @@ def _checked(condition: RunCondition, summaries: Sequence[PhaseSummary]) -> RunC
     return replace(condition, met=bool(reasons), reasons=reasons)
 
 
-def _with_client_peaks(folder: Path, run: Run, summaries: Sequence[PhaseSummary]) -> list[PhaseSummary]:
-    """Return a run's summaries with the highest values of the client hosts.
+def _with_client_peaks(
+    summaries: Sequence[PhaseSummary], client_peaks: "Sequence[Callable[[], PhasePeaks]]"
+) -> list[PhaseSummary]:
+    """Return the summaries with the highest values of the client hosts. Raises CasstatError and TooManySeriesError."""
+    peaks = {limits_s: of_phase for of_phases in client_peaks for limits_s, of_phase in of_phases().items()}
+    return [replace(summary, client_peaks=peaks.get((summary.begin_s, summary.end_s), {})) for summary in summaries]
 
-    The last summary may be a total, which overlaps the others. Raises CasstatError and TooManySeriesError.
-    """
-    peaks = [*client_peaks_of(folder, run, summaries[:-1]), *client_peaks_of(folder, run, summaries[-1:])]
-    return [replace(summary, client_peaks=of_phase) for summary, of_phase in zip(summaries, peaks, strict=True)]
+
+PhasePeaks = Mapping[tuple[float, float], Mapping[str, Peak]]
+"""The highest values in each phase, by the phase's beginning and end."""
 
 
-def client_peaks_of(folder: Path, run: Run, phases: Sequence[RunPhase | PhaseSummary]) -> list[dict[str, Peak]]:
+def client_peaks_of(views: RunViews, phases: Sequence[RunPhase]) -> Step[PhasePeaks]:
     """Return the highest values of the client hosts in each phase; `phases` must be in order and not overlap.
 
     Raises CasstatError and TooManySeriesError.
     """
-    interval_s = max((host.interval_s for host in run.client_hosts if host.interval_s is not None), default=inf)
-    grid = SpanGrid(interval_s, spans=tuple((phase.begin_s, phase.end_s) for phase in phases))
-    intervals: list[list[tuple[str, float, ClientHostInterval]]] = [[] for _ in phases]
-    for node in merged_client_hosts(folder, run, grid, CLIENT_NEEDS, client_intervals):
+    hosts = views.run.client_hosts
+    spans = tuple((phase.begin_s, phase.end_s) for phase in phases)
+    if not spans or not any(host.folder for host in hosts):
+        yield
+        return {}
+    interval_s = max((host.interval_s for host in hosts if host.interval_s is not None), default=inf)
+    grid = SpanGrid(interval_s, spans=spans)
+    view = View(
+        views.client_hosts,
+        client_intervals,
+        CLIENT_NEEDS,
+        grid,
+        columns=CLIENT_PEAKS,
+        may_be_empty=True,
+        has_cluster=False,
+    )
+    yield
+    intervals: dict[tuple[float, float], list[tuple[str, float, ClientHostInterval]]] = {span: [] for span in spans}
+    for node in view.merged()[0].nodes:
         for interval in node.product:
-            intervals[grid.span_of(interval.index)].append((node.node, grid.end_of(interval.index), interval))
-    return [client_peaks(in_phase) for in_phase in intervals]
-
-
-def merged_client_hosts(
-    folder: Path, run: Run, grid: SpanGrid, needs: frozenset[str | Series], make: Callable[[NodeRun], Product]
-) -> Sequence[NodeResult[Product]]:
-    """Return the result of `make` for each client host with a recording; `needs` are the metrics that it needs.
-
-    Raises CasstatError and TooManySeriesError.
-    """
-    labels = _labels(run.client_hosts)
-    hosts = {label: host for label, host in zip(labels, run.client_hosts, strict=True) if host.folder}
-    if not hosts or not grid.spans:
-        return []
-    with file_errors(folder, CasstatError):
-        # The sessions of hosts with the same name must not be combined, so they get the hosts' labels.
-        host_recordings, _ = recordings(
-            [
-                replace(session, node=label)
-                for label, host in hosts.items()
-                for session in sessions([folder / host.folder])[0]
-            ]
-        )
-        clocks = clocks_of(folder, run, host_recordings)
-        return merge(host_recordings, Job(grid, clocks, needs, make)).nodes
-
-
-def _labels(hosts: Sequence[ClientHost]) -> list[str]:
-    """Return the hosts' names or, if two hosts have the same name, labels for their addresses. Raises CasstatError."""
-    names = [host.name for host in hosts]
-    if len(set(names)) == len(names):
-        return names
-    try:
-        return labels_of([parse_ssh_address(host.address) for host in hosts])
-    except SshAddressError as error:
-        raise CasstatError(str(error)) from None
+            span = spans[grid.span_of(interval.index)]
+            intervals[span].append((node.node, grid.end_of(interval.index), interval))
+    return {span: client_peaks(in_phase) for span, in_phase in intervals.items()}
 
 
 def run_settings(folder: Path) -> RunSettings:

@@ -2,6 +2,7 @@
 
 import importlib.util
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from collector.merge.merge_job import Job, Merged, Product
 from collector.merge.recordings import Recording
@@ -14,9 +15,20 @@ COLUMNAR_NEEDS = ("numpy", "orjson")
 def merge(
     recordings: Sequence[Recording], job: Job[Product], processes: int = 1, done: Callable[[int], None] = lambda _: None
 ) -> Merged[Product]:
-    """Merge recordings onto one grid; call `done` with the number of newly merged nodes.
+    """Merge recordings onto one grid; see `merge_all`."""
+    return merge_all(recordings, [job], processes, done)[0]
 
-    The number is negative if nodes must be merged again. Raises OSError and TooManySeriesError.
+
+def merge_all(
+    recordings: Sequence[Recording],
+    jobs: Sequence[Job[Any]],
+    processes: int = 1,
+    done: Callable[[int], None] = lambda _: None,
+) -> list[Merged[Any]]:
+    """Return the result of each job, reading the recordings once; call `done` with the number of newly merged nodes.
+
+    The jobs must have the same clocks and the same `max_series`. The number is negative if nodes must be merged again.
+    Raises OSError and TooManySeriesError.
     """
     if all(importlib.util.find_spec(name) for name in COLUMNAR_NEEDS):
         # Imported here because sampling processes must not load numpy.
@@ -31,8 +43,8 @@ def merge(
             done(nodes)
 
         try:
-            return columnar_merge(recordings, job, processes, count)
+            return columnar_merge(recordings, jobs, processes, count)
         except UnsupportedError:
             # The reference merge is slower, but supports every recording. It merges all nodes again.
             done(-merged_nodes)
-    return reference_merge(recordings, job, done)
+    return [reference_merge(recordings, job, done if job is jobs[0] else lambda _: None) for job in jobs]

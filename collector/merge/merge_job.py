@@ -1,6 +1,6 @@
-"""The input and output of a merge: the job, each node's run and result, and the merged run."""
+"""The input and output of a merge: its jobs, each node's run and result, and the merged runs."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
@@ -13,6 +13,7 @@ from collector.merge.grid import ANY_TIME, ClusterSample, Grid, NodeInterval, Sp
 from collector.merge.recordings import Recording
 from collector.model.metric import Metric, Series
 from collector.model.sample import Sample
+from collector.model.snapshot import Event
 from collector.recording.header import MAX_SERIES, Header
 from collector.recording.reader import Integrity
 
@@ -49,6 +50,22 @@ class NodeRun:
         """The intervals with at least one of the node's ticks, by index."""
         return self.read_intervals()
 
+    @property
+    def texts(self) -> Sequence[Mapping[Series, object]]:
+        """The texts of each interval, which may be among other values."""
+        if self.columns is not None:
+            return self.columns.texts
+        return [interval.sample.values for interval in self.intervals.values()]
+
+    @property
+    def events(self) -> Iterator[tuple[float, Sequence[Event]]]:
+        """The end of each interval with events, and its events."""
+        if self.columns is not None:
+            grid, of_intervals = self.columns.grid, zip(self.columns.indices, self.columns.events, strict=True)
+            return ((grid.end_of(index), events) for index, events in of_intervals if events)
+        samples = (interval.sample for interval in self.intervals.values())
+        return ((sample.tick.time_s, sample.events) for sample in samples)
+
     def answered(self, sample: Sample) -> bool:
         """Return whether Cassandra answered in the interval of `sample`, one of the node's samples."""
         return any(source in sample.elapsed_s for source in self.head.sources)
@@ -83,22 +100,24 @@ class Merged(Generic[Product]):
 
 @dataclass(frozen=True)
 class Job(Generic[Product]):
-    """The parameters of a merge.
+    """The parameters of a merge; several jobs can share one pass over the recordings (`merge_all`).
 
     clocks      the corrections of the nodes' clocks; a node without one uses the reference clock.
-    wanted      the metrics, and individual series of other metrics, that `make` needs. The cluster's samples have at
-                least these.
+    wanted      the metrics, and individual series of other metrics, that `make` needs; None for all. The cluster's
+                samples have at least these.
     make        builds one node's product; may be called in another process.
     max_series  the maximum number of series per node.
     observed    the time range in which all nodes should have been sampled; `observing` sets it.
+    has_cluster  whether the cluster's samples need values, which take time and memory if there are many intervals.
     """
 
     grid: Grid
     clocks: Mapping[str, ClockCorrection]
-    wanted: frozenset[str | Series]
+    wanted: frozenset[str | Series] | None
     make: Callable[[NodeRun], Product]
     max_series: int = MAX_SERIES
     observed: tuple[float, float] = ANY_TIME
+    has_cluster: bool = True
 
     def observing(self, recordings: Sequence[Recording]) -> "Job[Product]":
         """Return the job with the time range of all recordings, or of the spans, if the grid has them."""

@@ -1,13 +1,17 @@
 """The settings of a node that its recording contains: versions, location, transport, machine, JVM and data."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from collector.merge.merge_job import NodeRun
 from collector.model.identity import IDENTITY_LABELS
 from collector.model.metric import Series
 from collector.model.sample import Rate
 from collector.node.metrics.tables import is_system_keyspace
+
+if TYPE_CHECKING:
+    from collector.merge.node_columns import NodeColumns
 
 SERIES: Mapping[Series, str] = {
     ("cassandra_release_version",): "cassandra",
@@ -83,20 +87,10 @@ def settings_of(run: NodeRun) -> NodeSettings:
     recording begins earlier than the run, or with the first tick, which belongs to no interval.
     """
     texts, replication = _settings_in(run.outside), _replication_in(run.outside)
-    sizes: dict[str, str] = {}
-    collectors, levels = set(), set()
-    for interval in run.intervals.values():
-        values = interval.sample.values
+    for values in filter(None, run.texts):
         texts |= _settings_in(values)
         replication |= _replication_in(values)
-        for series, name in SIZES.items():
-            if name not in sizes and isinstance(size := values.get(series), int | float) and size > 0:
-                sizes[name] = size_text(size)
-        for series, value in values.items():
-            if series[0] == _COLLECTIONS:
-                collectors |= set(series[1:])
-            elif series[0] == _CONSISTENCY and isinstance(value, Rate) and value.increase > 0:
-                levels.add(" ".join(series[1:]))
+    sizes, collectors, levels = _numbers_in(run) if run.columns is None else _numbers_in_columns(run.columns)
     return NodeSettings(
         **texts,
         **sizes,
@@ -105,6 +99,44 @@ def settings_of(run: NodeRun) -> NodeSettings:
         collectors=", ".join(sorted(collectors)),
         consistency=", ".join(sorted(levels)),
     )
+
+
+_Numbers = tuple[Mapping[str, str], Set[str], Set[str]]
+"""The sizes of a node by name, its garbage collectors, and the consistency levels of its requests."""
+
+
+def _numbers_in_columns(node: "NodeColumns") -> _Numbers:
+    sizes = {}
+    for series, name in SIZES.items():
+        if series in node.sums.gauges:
+            number, total, *_ = node.sums.gauges[series]
+            means = (total[number > 0] / number[number > 0]).tolist()
+            if size := next((mean for mean in means if mean > 0), None):
+                sizes[name] = size_text(size)
+    counters = node.sums.counters
+    collectors = {
+        label for series in counters if series[0] == _COLLECTIONS and counters[series][1].any() for label in series[1:]
+    }
+    levels = {
+        " ".join(series[1:]) for series in counters if series[0] == _CONSISTENCY and (counters[series][0] > 0).any()
+    }
+    return sizes, collectors, levels
+
+
+def _numbers_in(run: NodeRun) -> _Numbers:
+    sizes: dict[str, str] = {}
+    collectors, levels = set[str](), set[str]()
+    for interval in run.intervals.values():
+        values = interval.sample.values
+        for series, name in SIZES.items():
+            if name not in sizes and isinstance(size := values.get(series), int | float) and size > 0:
+                sizes[name] = size_text(size)
+        for series, value in values.items():
+            if series[0] == _COLLECTIONS:
+                collectors |= set(series[1:])
+            elif series[0] == _CONSISTENCY and isinstance(value, Rate) and value.increase > 0:
+                levels.add(" ".join(series[1:]))
+    return sizes, collectors, levels
 
 
 def size_text(size: float) -> str:

@@ -10,12 +10,11 @@ from math import inf
 from pathlib import Path, PurePosixPath
 from shutil import rmtree
 from tempfile import TemporaryDirectory, gettempdir
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from collector.merge.clock_correction import ClockCorrection
-from collector.merge.columnar.cluster_sums import ClusterSums
-from collector.merge.columnar.columnar_merge import merge_nodes
-from collector.merge.merge_job import Job, NodeResult, Product
+from collector.merge.columnar.columnar_merge import Part, merge_nodes
+from collector.merge.merge_job import Job
 from collector.merge.node_columns import Ints
 from collector.merge.recordings import Recording, Session, sessions
 from collector.model.metric import Metric
@@ -80,12 +79,12 @@ def stored_sessions(stored: StoredRecordings, folder: str) -> tuple[list[Session
 def merge_stored(
     stored: StoredRecordings,
     recordings: Sequence[Recording],
-    job: Job[Product],
+    jobs: Sequence[Job[Any]],
     metrics: Mapping[str, Metric],
-    indices: Ints,
-) -> tuple[list[NodeResult[Product]], ClusterSums]:
+    spans: Sequence[Ints],
+) -> list[Part]:
     """Copy recordings to this machine and call `merge_nodes`. Raises the same errors, and ObjectStoreError."""
-    return merge_nodes([_copied(stored, recording) for recording in recordings], job, metrics, indices)
+    return merge_nodes([_copied(stored, recording) for recording in recordings], jobs, metrics, spans)
 
 
 def with_copy(

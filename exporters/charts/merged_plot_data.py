@@ -45,17 +45,14 @@ class NodeRows:
 def node_rows(choice: Choice, node: NodeRun) -> NodeRows:
     """Return a node's rows, marks and settings."""
     rows: dict[int, Row] = {
-        index: {
-            **{name: row[name] for name in SHOWN if row[name] is not None},
-            # Most operations do not occur; see `plot_columns.rates`.
-            **{name: row[name] for name in _OTHERS if row[name]},
-        }
-        for index, row in table_of(choice).node_rows(node)
+        # Most of the other operations do not occur; see `plot_columns.rates`.
+        index: {name: cell for name, cell in row.items() if (cell if name in _OTHERS else cell is not None)}
+        for index, row in table_of(choice).node_cells(node, (*SHOWN, *_OTHERS))
     }
     marks = tuple(
-        _mark(node.node, event, interval.sample.tick.time_s)
-        for interval in node.intervals.values()
-        for event in (*logged(interval.sample), *(event for event in interval.sample.events if event.kind in MARKED))
+        _mark(node.node, event, time_s)
+        for time_s, events in node.events
+        for event in (*logged(events), *(event for event in events if event.kind in MARKED))
     )
     return NodeRows(rows, marks, settings_of(node))
 

@@ -4,10 +4,11 @@ The numbers and the text are the same as those of the formulas and of the rows, 
 once. NaN stands for an absent value.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property, reduce, singledispatchmethod
 from itertools import groupby
+from math import isnan
 
 import numpy as np
 import orjson
@@ -24,6 +25,7 @@ from exporters.rows.columns import (
     DISK,
     INTERFACE,
     MS,
+    Cell,
     CollectionTime,
     Gauge,
     Percentage,
@@ -255,12 +257,32 @@ def array_text(table: Table, node: NodeRun, columns: NodeColumns) -> Text:
     return tsv, csv
 
 
-def _numbers(table: Table, node: NodeColumns) -> dict[str, Floats]:
-    """Return the arrays of the numeric columns, by name. Raises NoArrayError."""
+def array_cells(table: Table, node: NodeRun, columns: NodeColumns, names: Sequence[str]) -> Iterator[tuple[int, Row]]:
+    """Yield the index of each of a node's intervals, and its row with some columns. Raises NoArrayError at once."""
+    with np.errstate(all="ignore"):
+        numbers = _numbers(table, columns, frozenset(names))
+    others = [] if numbers.keys() >= set(names) else _other_cells(node, columns)
+    cells = [_cells(numbers[name]) if name in numbers else [row[name] for row in others] for name in names]
+    rows = (dict(zip(names, row, strict=True)) for row in zip(*cells, strict=True))
+    return zip(columns.indices, rows, strict=True)
+
+
+def _cells(numbers: Floats) -> list[Cell]:
+    """Return numbers as cells, rounded as by `columns.rounded`; NaN and infinity are absent."""
+    return [
+        None if isnan(number) else int(number) if number.is_integer() else number
+        for number in rounded_numbers(numbers).tolist()
+    ]
+
+
+def _numbers(table: Table, node: NodeColumns, names: Set[str] | None = None) -> dict[str, Floats]:
+    """Return the arrays of the numeric columns, by name; with `names`, at least those. Raises NoArrayError."""
     arrays = ColumnArrays(node, table.view.operations)
     numbers = {operation.plural: arrays.increase(operation.scope) for operation in OPERATIONS}
     numbers[TOTAL] = arrays.total_increase()
     for column in table.view.columns:
+        if names is not None and names.isdisjoint((column.name, f"min_{column.name}", f"max_{column.name}")):
+            continue
         numbers[column.name] = arrays.column(column.of)
         if column.is_gauge:
             if not isinstance(column.of, Gauge):

@@ -1,7 +1,7 @@
 """Rows of a merged run, for each node and for the cluster, with the columns of the wide view; rows as TSV and CSV."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -13,7 +13,7 @@ from collector.model.metric import Series
 from collector.model.sample import Sample
 from collector.model.snapshot import NEVER
 from collector.node.metrics.requests import OPERATIONS
-from exporters.rows.columns import DISK, INTERFACE, Cell, cells_with_ends, rounded
+from exporters.rows.columns import DISK, INTERFACE, Cell, Column, cells_with_ends, rounded
 from exporters.rows.operation_columns import Operations
 from exporters.rows.view import View, events_text, interval_s
 
@@ -56,7 +56,13 @@ class Table:
     @cached_property
     def needs(self) -> frozenset[str | Series]:
         """The metrics that the columns need; for a column that reads only one series, just that series."""
-        columns = self.view.columns
+        return self._needs_of(self.view.columns)
+
+    def needs_of(self, names: Collection[str]) -> frozenset[str | Series]:
+        """Return what some columns need; they must be columns of the view."""
+        return self._needs_of([column for column in self.view.columns if column.name in names])
+
+    def _needs_of(self, columns: Sequence[Column]) -> frozenset[str | Series]:
         alone = {column.alone for column in columns if column.alone}
         return self.view.metrics(column for column in columns if not column.alone) | alone
 
@@ -74,6 +80,18 @@ class Table:
         for index, cluster in node.intervals.items():
             answered = int(node.answered(cluster.sample))
             yield index, self.row(node.node, cluster.sample, answered, 1 - answered, (head.disk, head.interface))
+
+    def node_cells(self, node: NodeRun, names: Sequence[str]) -> Iterator[tuple[int, Row]]:
+        """Yield the index of each of a node's intervals, and its row with only some columns."""
+        if node.columns is not None:
+            # Imported here because the reference merge does not need numpy.
+            from exporters.rows.column_arrays import NoArrayError, array_cells
+
+            try:
+                return array_cells(self, node, node.columns, names)
+            except NoArrayError:
+                pass
+        return ((index, {name: row[name] for name in names}) for index, row in self.node_rows(node))
 
     def row(self, name: str, sample: Sample, answered: int, missing: int, devices: tuple[str, str]) -> Row:
         """Return a row with data from `answered` nodes; `missing` is the number of nodes without data."""

@@ -187,16 +187,18 @@ def problems(sample: Sample) -> str:
     return " ".join("; ".join(event.text for event in sample.events if event.kind in _ROW_EVENTS).split())
 
 
-def logged(sample: Sample) -> list[Event]:
+def logged(events: Iterable[Event]) -> list[Event]:
     """Return the events from the node's log and from load test runs."""
-    return [event for event in sample.events if event.kind not in _ROW_EVENTS]
+    return [event for event in events if event.kind not in _ROW_EVENTS]
 
 
 def events_text(sample: Sample) -> str:
     """Return all events as one line, separated by semicolons."""
     if not sample.events:
         return ""
-    return "; ".join(filter(None, [problems(sample), *(" ".join(event.text.split()) for event in logged(sample))]))
+    return "; ".join(
+        filter(None, [problems(sample), *(" ".join(event.text.split()) for event in logged(sample.events))])
+    )
 
 
 def running(sample: Sample) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import nullcontext
 from functools import partial
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 
@@ -17,9 +18,9 @@ from collector.merge.node_columns import Ints
 from collector.merge.recordings import Recording
 from collector.model.metric import Metric
 
-MergeTask = Callable[
-    [Sequence[Recording], Job[Product], Mapping[str, Metric], Ints], tuple[list[NodeResult[Product]], ClusterSums]
-]
+Part = tuple[list[NodeResult[Any]], ClusterSums]
+"""What a job has for some of the recordings: the result for each of them, and the sums over all of them."""
+MergeTask = Callable[[Sequence[Recording], Sequence[Job[Any]], Mapping[str, Metric], Sequence[Ints]], list[Part]]
 """`merge_nodes`, or a function that first copies the recordings to the machine on which it runs."""
 # Up to this number of recordings, there is only one task, because starting processes costs more than it saves.
 SINGLE_TASK_NODES = 8
@@ -30,68 +31,80 @@ NODES_PER_TASK, SHARE_PER_TASK = 16, 1 / 6
 
 @gc_paused()
 def merge_nodes(
-    recordings: Sequence[Recording], job: Job[Product], metrics: Mapping[str, Metric], indices: Ints
-) -> tuple[list[NodeResult[Product]], ClusterSums]:
-    """Return the result for each recording, and the sums over all of them.
+    recordings: Sequence[Recording],
+    jobs: Sequence[Job[Any]],
+    metrics: Mapping[str, Metric],
+    spans: Sequence[Ints],
+) -> list[Part]:
+    """Return each job's part, given the `interval_span` of each job; each recording is read once for all jobs.
 
     Raises OSError, UnsupportedError and TooManySeriesError.
     """
-    sums = ClusterSums(indices, metrics)
-    results = []
+    parts: list[Part] = [
+        ([], ClusterSums(span, metrics if job.has_cluster else {})) for job, span in zip(jobs, spans, strict=True)
+    ]
     for recording in recordings:
-        node = reduced(recording, job.grid, job.clock_of(recording), job.max_series, job.wanted, job.observed)
-        sums.add(node)
-        run = NodeRun(
-            node.node,
-            node.head,
-            partial(node.intervals, job.wanted),
-            node.integrity,
-            node,
-            outside=node.outside,
-            ticks=node.all_ticks,
-        )
-        results.append(job.result(run))
-    return results, sums
+        for job, (results, sums), node in zip(jobs, parts, reduced(recording, jobs), strict=True):
+            sums.add(node)
+            run = NodeRun(
+                node.node,
+                node.head,
+                partial(node.intervals, job.wanted),
+                node.integrity,
+                node,
+                outside=node.outside,
+                ticks=node.all_ticks,
+            )
+            results.append(job.result(run))
+    return parts
 
 
 def columnar_merge(
     recordings: Sequence[Recording],
-    job: Job[Product],
+    jobs: Sequence[Job[Any]],
     processes: int,
     done: Callable[[int], None],
     executor: Executor | None = None,
-    merge_task: MergeTask[Product] = merge_nodes,
-) -> Merged[Product]:
-    """Merge recordings onto one grid; call `done` with the number of newly merged nodes.
+    merge_task: MergeTask = merge_nodes,
+) -> list[Merged[Any]]:
+    """Merge recordings onto the grid of each job; call `done` with the number of newly merged nodes.
+
+    The jobs must have the same clocks and the same `max_series`.
 
     The tasks run in `executor`, such as a cluster, or else in local processes. `merge_task` replaces `merge_nodes` if
     the recordings are not where the tasks run. Raises OSError, UnsupportedError and TooManySeriesError.
     """
-    job = job.observing(recordings)
+    jobs = [job.observing(recordings) for job in jobs]
     metrics = catalogue_of(recordings)
-    span = interval_span(recordings, job)
-    total = ClusterSums(span, metrics)
-    results: dict[str, NodeResult[Product]] = {}
+    spans = [interval_span(recordings, job) for job in jobs]
+    totals = merge_nodes([], jobs, metrics, spans)
     tasks = _tasks(recordings)
 
-    def add(nodes: Sequence[NodeResult[Product]], sums: ClusterSums) -> None:
-        total.join(sums)
-        results.update({node.node: node for node in nodes})
-        done(len(nodes))
+    def add(parts: Sequence[Part]) -> None:
+        for (results, total), (more, sums) in zip(totals, parts, strict=True):
+            total.join(sums)
+            results += more
+        done(len(parts[0][0]))
 
     if executor is None and (processes < 2 or len(tasks) < 2):
         for task in tasks:
-            add(*merge_task(task, job, metrics, span))
+            add(merge_task(task, jobs, metrics, spans))
     else:
         with ProcessPoolExecutor(processes) if executor is None else nullcontext(executor) as pool:
-            futures = deque(pool.submit(merge_task, task, job, metrics, span) for task in tasks)
+            futures = deque(pool.submit(merge_task, task, jobs, metrics, spans) for task in tasks)
             # The order of the sums depends only on the recordings, so the result does too, to the last bit.
             while futures:
-                add(*futures.popleft().result())
+                add(futures.popleft().result())
+    return [_merged(recordings, job, part) for job, part in zip(jobs, totals, strict=True)]
+
+
+def _merged(recordings: Sequence[Recording], job: Job[Product], part: Part) -> Merged[Product]:
+    results, total = part
     with gc_paused():
         cluster = total.cluster_samples(job.grid)
     indices = range(min(cluster), max(cluster) + 1) if cluster else range(0)
-    nodes = tuple(results[recording.node] for recording in recordings)
+    by_name = {node.node: node for node in results}
+    nodes = tuple(by_name[recording.node] for recording in recordings)
     return Merged(job.grid, nodes, cluster, indices, folders_of(recordings))
 
 

@@ -1,14 +1,15 @@
-"""Reduces a node's recording to the intervals of a grid, one block at a time; equivalent to the reference merge.
+"""Reduces a node's recording to the intervals of grids, one block at a time; equivalent to the reference merge.
 
 Requires numpy and orjson (casstat[analysis]). Sampling processes never load this module.
 """
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,8 @@ from collector.merge.columnar.decode import Block, UnsupportedError, blocks
 from collector.merge.columnar.readings import LastReadings
 from collector.merge.columnar.series_rates import BlockRates, rates_of
 from collector.merge.coverage import NodeTick, has_failed, unknown_times
-from collector.merge.grid import ANY_TIME, Grid
+from collector.merge.grid import Grid
+from collector.merge.merge_job import Job
 from collector.merge.node_columns import Array, Bools, Floats, IntervalSums, Ints, NodeColumns, as_slice
 from collector.merge.recordings import Recording
 from collector.model.metric import Kind, Metric, Series
@@ -28,32 +30,29 @@ from collector.node.metrics.requests import CONDITIONAL_WRITE, ERRORS
 from collector.node.metrics.separate_writes import NEEDS, READ, REQUESTS, SEPARATE_WRITES, VARIANT, WRITES
 from collector.recording.codec import MALFORMED
 from collector.recording.frames import Damage, Footer
-from collector.recording.header import MAX_SERIES, Header, SeriesLimit
+from collector.recording.header import Header, SeriesLimit
 from collector.recording.reader import Integrity, TickOrder, read_lines
 
 
-def reduced(
-    recording: Recording,
-    grid: Grid,
-    clock: ClockCorrection,
-    max_series: int = MAX_SERIES,
-    wanted: Collection[str | Series] | None = None,
-    observed: tuple[float, float] = ANY_TIME,
-) -> NodeColumns:
-    """Return a node's recording as intervals of the grid; `clock` corrects the node's times.
+def reduced(recording: Recording, jobs: Sequence[Job[Any]]) -> Iterator[NodeColumns]:
+    """Yield a node's recording as intervals of each job's grid; the jobs have the same clock and the same `max_series`.
 
-    wanted  metrics, and individual series of other metrics; None for all. The sums contain all series of their metrics,
-            and of the counters that belong to their histograms.
-    observed  the time range in which the node should have been sampled.
+    The sums contain all series of the wanted metrics, and of the counters that belong to their histograms.
 
     Raises OSError, UnsupportedError and TooManySeriesError.
     """
-    reducer = _NodeReducer(grid, clock, SeriesLimit(max_series, recording.node), wanted)
+    reductions = [_Reduction(job.grid, job.wanted) for job in jobs]
+    clock, limit = jobs[0].clock_of(recording), SeriesLimit(jobs[0].max_series, recording.node)
+    reader = _NodeReader(clock, limit, reductions)
     for session in recording.sessions:
-        reducer.begin()
+        reader.begin()
         for path in session.files:
-            reducer.read(path, session.head.session)
-    return reducer.column(recording.node, recording.sessions[-1].head, observed)
+            reader.read(path, session.head.session)
+    reader.end()
+    reductions.reverse()
+    for job in jobs:
+        # The sums of the blocks of each job are discarded as soon as its columns have been made.
+        yield reductions.pop().columns(reader, recording.node, recording.sessions[-1].head, job.observed)
 
 
 @dataclass
@@ -67,44 +66,42 @@ class _BlockSums:
     elapsed: dict[str, Floats]
 
 
-class _NodeReducer:
-    def __init__(
-        self, grid: Grid, clock: ClockCorrection, limit: SeriesLimit, wanted: Collection[str | Series] | None
-    ) -> None:
-        self._wanted = None if wanted is None else {name if isinstance(name, str) else name[0] for name in wanted}
-        self._needs_separate_writes = self._wanted is None or REQUESTS in self._wanted
-        if self._wanted is not None and self._needs_separate_writes:
-            self._wanted |= NEEDS
-        self._grid = grid
+class _NodeReader:
+    """Reads a node's files, and passes the rates of each block to the reductions.
+
+    units      the unit of each metric.
+    all_ticks  all ticks so far.
+    integrity  the defects in the files.
+    """
+
+    def __init__(self, clock: ClockCorrection, limit: SeriesLimit, reductions: Sequence["_Reduction"]) -> None:
+        self.units: dict[str, str] = {}
+        self.all_ticks: list[NodeTick] = []
+        self.integrity = Integrity()
         self._limit = limit
         self._clock = clock
-        self._parts: list[_BlockSums] = []
-        self._texts: dict[int, dict[Series, str]] = {}
-        self._outside: dict[Series, str] = {}
-        self._events: dict[int, list[Event]] = {}
-        self._ticks: dict[int, list[Tick]] = {}
-        self._all_ticks: list[NodeTick] = []
-        self._units: dict[str, str] = {}
+        self._reductions = list(reductions)
+        names = [reduction.names for reduction in reductions]
+        self._names = None if None in names else {name for of_reduction in names for name in of_reduction or ()}
         self._meanings: dict[str, object] = {}
         self._carry: LastReadings = {}
         self._begins = True
         self._sequence = TickOrder()
-        self._integrity = Integrity()
 
     def begin(self) -> None:
         """Begin a session; its first tick has no previous reading."""
-        self._end()
+        self.end()
         self._carry, self._begins = {}, True
 
-    def _end(self) -> None:
-        self._integrity += self._sequence.integrity()
+    def end(self) -> None:
+        self.integrity += self._sequence.integrity()
         self._sequence = TickOrder()
 
     def read(self, path: Path, session: str) -> None:
         """Add a session's blocks from a file. Raises OSError, UnsupportedError and TooManySeriesError."""
         for item in blocks(read_lines(path), self._limit):
             if isinstance(item, Damage):
-                self._integrity += Integrity(damaged=1)
+                self.integrity += Integrity(damaged=1)
             elif isinstance(item, Footer):
                 if item.session == session:
                     self._sequence.end(item)
@@ -117,41 +114,17 @@ class _NodeReducer:
 
     def _take(self, block: Block) -> None:
         head = block.head
-        rates = rates_of(block, self._carry, head.catalogue, self._wanted)
+        rates = rates_of(block, self._carry, head.catalogue, self._names)
         for name, metric in head.catalogue.items():
-            self._units[name] = metric.unit
+            self.units[name] = metric.unit
             if self._meanings.setdefault(name, metric.meaning) != metric.meaning:
                 raise UnsupportedError(f"conflicting definitions of {name}")
-        covers_s = np.max([np.zeros(len(block.ticks)), *rates.covered.values()], axis=0).tolist()
         ticks = self._node_ticks(block, rates)
-        self._all_ticks += ticks
-        indices = [
-            self._grid.index_of(tick.time_s, head.interval_s, covered_s)
-            for tick, covered_s in zip(ticks, covers_s, strict=True)
-        ]
-        if self._begins:
-            indices[0], self._begins = None, False
-        lines = [line for line, index in enumerate(indices) if index is not None]
-        self._add_outside(block, rates, indices, 0 if self._ticks else lines[0] if lines else len(indices))
-        if not lines:
-            return
-        for line in lines:
-            self._ticks.setdefault(indices[line] or 0, []).append(block.ticks[line])
-        for line in _eventful_lines(block, rates):
-            index = indices[line]
-            if index is not None:
-                self._events.setdefault(index, []).extend(self._events_of(line, block, rates))
-        order = sorted(lines, key=lambda line: indices[line] or 0)
-        interval_indices = np.asarray([indices[line] for line in order], np.int64)
-        starts = np.nonzero(np.diff(interval_indices, prepend=interval_indices[0] - 1))[0]
-        self._add_texts(block, rates, np.asarray(order), interval_indices[starts], starts)
-        metrics = _with_counters(head.catalogue, self._wanted)
-        self._parts.append(_block_sums(block, metrics, rates, np.asarray(order), interval_indices[starts], starts))
-        if self._needs_separate_writes and (separate := _separate_writes(rates)) is not None:
-            names, increase, elapsed = self._parts[-1].counters
-            more, more_elapsed = (np.add.reduceat(lines[order], starts)[:, None] for lines in separate)
-            counters = [*names, SEPARATE_WRITES], np.hstack([increase, more]), np.hstack([elapsed, more_elapsed])
-            self._parts[-1] = replace(self._parts[-1], counters=counters)
+        self.all_ticks += ticks
+        events = {line: self._events_of(line, block, rates) for line in _eventful_lines(block, rates)}
+        for reduction in self._reductions:
+            reduction.add(block, rates, ticks, events, begins=self._begins)
+        self._begins = False
 
     def _clock_at(self, block: Block, line: int) -> ClockCorrection:
         return self._clock.of_tick(block.head.session, block.first + line) if self._clock.segments else self._clock
@@ -179,6 +152,64 @@ class _NodeReducer:
             events.append(restart_event(rates.restarted[line]))
         return events
 
+
+class _Reduction:
+    """The sums for one grid.
+
+    names  the metrics that it needs; None for all.
+    """
+
+    def __init__(self, grid: Grid, wanted: Collection[str | Series] | None) -> None:
+        self.names = None if wanted is None else {name if isinstance(name, str) else name[0] for name in wanted}
+        self._needs_separate_writes = self.names is None or REQUESTS in self.names
+        if self.names is not None and self._needs_separate_writes:
+            self.names |= NEEDS
+        self._grid = grid
+        self._parts: list[_BlockSums] = []
+        self._texts: dict[int, dict[Series, str]] = {}
+        self._outside: dict[Series, str] = {}
+        self._events: dict[int, list[Event]] = {}
+        self._ticks: dict[int, list[Tick]] = {}
+
+    def add(
+        self,
+        block: Block,
+        rates: BlockRates,
+        ticks: Sequence[NodeTick],
+        events: Mapping[int, Sequence[Event]],
+        *,
+        begins: bool,
+    ) -> None:
+        """Add a block, with its events by line; `begins` states whether its first line is the first of a session."""
+        covers_s = np.max([np.zeros(len(block.ticks)), *rates.covered.values()], axis=0).tolist()
+        indices = [
+            self._grid.index_of(tick.time_s, block.head.interval_s, covered_s)
+            for tick, covered_s in zip(ticks, covers_s, strict=True)
+        ]
+        if begins:
+            indices[0] = None
+        lines = [line for line, index in enumerate(indices) if index is not None]
+        self._add_outside(block, rates, indices, 0 if self._ticks else lines[0] if lines else len(indices))
+        if not lines:
+            return
+        for line in lines:
+            self._ticks.setdefault(indices[line] or 0, []).append(block.ticks[line])
+        for line, of_line in events.items():
+            index = indices[line]
+            if index is not None:
+                self._events.setdefault(index, []).extend(of_line)
+        order = sorted(lines, key=lambda line: indices[line] or 0)
+        interval_indices = np.asarray([indices[line] for line in order], np.int64)
+        starts = np.nonzero(np.diff(interval_indices, prepend=interval_indices[0] - 1))[0]
+        self._add_texts(block, rates, np.asarray(order), interval_indices[starts], starts)
+        metrics = _with_counters(block.head.catalogue, self.names)
+        self._parts.append(_block_sums(block, metrics, rates, np.asarray(order), interval_indices[starts], starts))
+        if self._needs_separate_writes and (separate := _separate_writes(rates)) is not None:
+            names, increase, elapsed = self._parts[-1].counters
+            more, more_elapsed = (np.add.reduceat(lines[order], starts)[:, None] for lines in separate)
+            counters = [*names, SEPARATE_WRITES], np.hstack([increase, more]), np.hstack([elapsed, more_elapsed])
+            self._parts[-1] = replace(self._parts[-1], counters=counters)
+
     def _add_texts(self, block: Block, rates: BlockRates, order: Ints, indices: Ints, starts: Ints) -> None:
         """Add the last text of each interval; the arguments are as in `_block_sums`."""
         for column_index, changes in rates.texts.items():
@@ -202,9 +233,8 @@ class _NodeReducer:
                 line = int(before[-1] if len(before) else known[0])
                 self._outside[name] = changes[bisect_right(changes, line, key=itemgetter(0)) - 1][1]
 
-    def column(self, node: str, head: Header, observed: tuple[float, float]) -> NodeColumns:
-        """End the last session, and return the node's columns."""
-        self._end()
+    def columns(self, reader: _NodeReader, node: str, head: Header, observed: tuple[float, float]) -> NodeColumns:
+        """Return the node's columns once `reader` has read all files; `observed` is as in `Job`."""
         indices = sorted(self._ticks)
         row = {index: number for number, index in enumerate(indices)}
         sums, elapsed = IntervalSums(), dict[str, Floats]()
@@ -217,17 +247,17 @@ class _NodeReducer:
             self._grid,
             indices,
             sums,
-            self._units,
+            reader.units,
             elapsed,
             [self._texts.get(index, {}) for index in indices],
             [self._events.get(index, []) for index in indices],
             [max(tick.late_s for tick in self._ticks[index]) for index in indices],
             [sum(tick.missed for tick in self._ticks[index]) for index in indices],
             [len(self._ticks[index]) for index in indices],
-            self._integrity,
+            reader.integrity,
             self._outside,
-            self._all_ticks,
-            unknown_times(self._all_ticks, self._grid, indices, observed, paced=head.paced),
+            reader.all_ticks,
+            unknown_times(reader.all_ticks, self._grid, indices, observed, paced=head.paced),
         )
 
 

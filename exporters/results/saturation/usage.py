@@ -24,10 +24,6 @@ _BY_PROCESSOR = "node_cpu_seconds_total"
 _PROCESS_CPU = ("casstat_process_user_seconds_total", "casstat_process_system_seconds_total")
 _CPU_LIMIT = "casstat_cgroup_cpu_limit"
 _CPU = "process_cpu"
-NODE_NEEDS: frozenset[str | Series] = frozenset(
-    (_BY_PROCESSOR, *_PROCESS_CPU, _CPU_LIMIT, ALLOWED_CPUS.name, _NETWORK_SPEED, TABLE_OPERATIONS)
-)
-"""The metrics that `node_usage` needs in addition to those of a merged row."""
 # The measures that are columns of a row, with the factors that convert the columns to the measures' units.
 _COLUMNS = {
     "gc_share": ("gc_pct", 0.01),
@@ -43,13 +39,15 @@ _IDLE = ("idle", "iowait")
 _MIN_WORK = 0.1
 _GC_TIME = "cassandra_jvm_gc_seconds_total"
 _Span = tuple[float, float]
-CLIENT_NEEDS: frozenset[str | Series] = table_of(Choice()).needs | {
-    CPU_TIME.name,
-    CPUS.name,
-    THREAD_CPU_TIME.name,
-    _NETWORK_SPEED,
-}
-"""The metrics that `client_usage` needs."""
+NODE_COLUMNS = (*(column for column, _ in _COLUMNS.values()), *_PENDING, *_AWAITS)
+"""The columns that `node_usage` needs."""
+_NETWORK: frozenset[str | Series] = frozenset((_NETWORK_SPEED, *((name, WATCHED) for name in _BYTES)))
+NODE_NEEDS = _NETWORK | {_BY_PROCESSOR, *_PROCESS_CPU, _CPU_LIMIT, ALLOWED_CPUS.name, TABLE_OPERATIONS, _GC_TIME}
+"""The metrics that `node_usage` needs in addition to those of its columns."""
+CLIENT_COLUMNS = ("cpu_busy_pct",)
+"""The columns that `client_usage` needs."""
+CLIENT_NEEDS = _NETWORK | {CPU_TIME.name, CPUS.name, THREAD_CPU_TIME.name}
+"""The metrics that `client_usage` needs in addition to those of its columns."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +62,7 @@ def node_usage(grid: SpanGrid, choice: Choice, node: NodeRun) -> dict[int, NodeU
     """Return a node's usage by interval."""
     usage: dict[int, NodeUsage] = {}
     silent_gc = silent_gc_shares(grid, node)
-    for index, row in table_of(choice).node_rows(node):
+    for index, row in table_of(choice).node_cells(node, NODE_COLUMNS):
         sample = node.intervals[index].sample
         values = {
             measure: factor * value
@@ -214,10 +212,10 @@ class ClientUsage:
     network: Loads
 
 
-def client_usage(host: NodeRun) -> tuple[str, dict[int, ClientUsage]]:
+def client_usage(choice: Choice, host: NodeRun) -> tuple[str, dict[int, ClientUsage]]:
     """Return a client host's boot id and its usage by interval."""
     usage = {}
-    for index, row in table_of(Choice()).node_rows(host):
+    for index, row in table_of(choice).node_cells(host, CLIENT_COLUMNS):
         sample = host.intervals[index].sample
         busy_pct = row.get("cpu_busy_pct")
         total = busy_pct / 100 if isinstance(busy_pct, int | float) else None

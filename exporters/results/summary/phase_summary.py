@@ -36,8 +36,8 @@ COVERAGE_COLUMNS = ("nodes", "nodes_missing", "nodes_incomplete", "node_interval
 """The columns that `coverage_cells` returns."""
 MAX_NODES, MAX_GAPS = 5, 3
 """How many nodes, and how many gaps of a node, a text lists."""
-CLIENT_NEEDS: frozenset[str | Series] = table_of(Choice()).needs | {CPU_TIME.name}
-"""The metrics that `client_intervals` needs."""
+CLIENT_NEEDS: frozenset[str | Series] = frozenset({CPU_TIME.name})
+"""The metrics that `client_intervals` needs in addition to those of CLIENT_PEAKS."""
 
 
 @dataclass(frozen=True)
@@ -109,11 +109,6 @@ def _increase(sample: Sample, series: Series) -> float | None:
     return rate.increase if isinstance(rate, Rate) else None
 
 
-def peak_rows(choice: Choice, node: NodeRun) -> list[tuple[int, Row]]:
-    """Return the index of each of a node's intervals, with its columns in PEAKS."""
-    return [(index, {name: row[name] for name in PEAKS}) for index, row in table_of(choice).node_rows(node)]
-
-
 def peaks_of(rows: Iterable[tuple[str, float, Row]]) -> dict[str, Peak]:
     """Return the highest value of each column in rows, each with its node and the end of its interval."""
     peaks: dict[str, Peak] = {}
@@ -122,6 +117,16 @@ def peaks_of(rows: Iterable[tuple[str, float, Row]]) -> dict[str, Peak]:
             if isinstance(cell, int | float) and isfinite(cell) and (name not in peaks or cell > peaks[name].value):
                 peaks[name] = Peak(cell, node, time_s)
     return peaks
+
+
+def highest(peaks: Iterable[Mapping[str, Peak]]) -> dict[str, Peak]:
+    """Return the highest peak of each column; the first one of those with the same value."""
+    result: dict[str, Peak] = {}
+    for of_node in peaks:
+        result |= {
+            name: peak for name, peak in of_node.items() if name not in result or peak.value > result[name].value
+        }
+    return result
 
 
 @dataclass(frozen=True)
@@ -133,11 +138,10 @@ class ClientHostInterval:
     process: str
 
 
-def client_intervals(host: NodeRun) -> list[ClientHostInterval]:
+def client_intervals(choice: Choice, host: NodeRun) -> list[ClientHostInterval]:
     """Return a client host's intervals, with the columns in CLIENT_PEAKS and, if a process was busy, PROCESS_CPU."""
     intervals = []
-    for index, row in table_of(Choice()).node_rows(host):
-        columns: Row = {name: row[name] for name in CLIENT_PEAKS}
+    for index, columns in table_of(choice).node_cells(host, CLIENT_PEAKS):
         cpu_pct, process = _busiest(host.intervals[index].sample)
         if process:
             columns[PROCESS_CPU] = rounded(cpu_pct)

@@ -1,12 +1,15 @@
 """The peaks of a client host are attributed to the phase of their tick, and CPU peaks to the busiest process."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cli.errors import CasstatError
+from cli.recordings.views import completed
 from cli.runs.run_summary import client_peaks_of
+from cli.runs.run_views import run_views
 from collector.model.metric import Values
 from collector.model.snapshot import Snapshot
 from collector.node.catalogue import CATALOGUE
@@ -36,9 +39,9 @@ def sampled(name: str, queues: dict[int, int], cpu_s: dict[str, dict[int, float]
     return ticks
 
 
-def peaks(folder: Path, *hosts: ClientHost) -> list[dict[str, Peak]]:
+def peaks(folder: Path, *hosts: ClientHost) -> list[Mapping[str, Peak]]:
     run = Run("load", BEGIN_S, BEGIN_S + TICKS, "0.1.0", phases=tuple(PHASES), client_hosts=hosts)
-    return client_peaks_of(folder, run, PHASES)
+    return list(completed(client_peaks_of(run_views(folder, run), PHASES)).values())
 
 
 def host(folder: Path, name: str, ticks: list[Snapshot], clock_s: float = 0.0, address: str = "") -> ClientHost:

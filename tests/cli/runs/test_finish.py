@@ -94,7 +94,7 @@ def test_a_run_whose_conditions_are_not_met_has_no_problem(run: Run, tmp_path: P
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-@pytest.mark.parametrize("step", ["merge_into", "plot_into", "write_report"])
+@pytest.mark.parametrize("step", ["tables", "plots", "write_report"])
 def test_a_signal_while_a_run_is_completed_says_how_to_complete_it(
     run: Run,
     tmp_path: Path,

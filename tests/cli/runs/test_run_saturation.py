@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from cli.recordings.views import completed
 from cli.runs.run_saturation import saturation_of
+from cli.runs.run_views import run_views
 from collector.model.metric import Metric, Series, Value, Values
 from collector.model.snapshot import Snapshot
 from collector.node.catalogue import CATALOGUE
@@ -132,7 +134,7 @@ def analysed(folder: Path, nodes: list[list[Snapshot]], client: list[Snapshot]) 
         client_hosts=(ClientHost("c1", "", "client-hosts/c1", TICKS, interval_s=1.0),),
     )
     write_run(folder, run)
-    result = saturation_of(folder, run)
+    result = completed(saturation_of(run_views(folder, run)))
     assert result is not None
     return result
 

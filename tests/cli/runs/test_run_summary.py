@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from cli.errors import CasstatError
+from cli.recordings.views import completed
 from cli.runs.run_summary import RunSummary, summary_of
+from cli.runs.run_views import run_views
 from cli.runs.summary_file import SUMMARY_FILE, read_summaries
 from collector.model.snapshot import Snapshot
 from collector.node.catalogue import CATALOGUE
@@ -46,7 +48,7 @@ def summarised(folder: Path, phases: list[RunPhase], **node: Mapping[int, int]) 
     nodes = tuple(RunNode(name, f"http://{name}", f"nodes/{name}", TICKS, interval_s=1.0) for name in ("n1", "n2"))
     run = Run("load", BEGIN_S, BEGIN_S + TICKS, "0.1.0", nodes=nodes, phases=tuple(phases))
     write_run(folder, run)
-    return summary_of(folder, run)
+    return completed(summary_of(run_views(folder, run)))
 
 
 def test_each_phase_counts_its_own_operations(tmp_path: Path) -> None:
@@ -90,7 +92,7 @@ def test_ticks_lost_in_the_phases_are_counted(tmp_path: Path) -> None:
     nodes = (RunNode("n1", "http://n1", "nodes/n1", TICKS, interval_s=1.0),)
     run = Run("load", BEGIN_S, BEGIN_S + TICKS, "0.1.0", nodes=nodes, phases=tuple(phases))
     write_run(tmp_path, run)
-    summary = summary_of(tmp_path, run)
+    summary = completed(summary_of(run_views(tmp_path, run)))
     assert summary.lost == {"n1": 2}
     # No operation is lost, because the counters kept increasing.
     assert summary.phases[0].values["reads"] == 20 * 10
@@ -102,7 +104,7 @@ def test_ticks_are_lost_if_the_agent_did_not_run(tmp_path: Path) -> None:
     run = Run("load", BEGIN_S, BEGIN_S + TICKS, "0.1.0", nodes=nodes, phases=(RunPhase("m", BEGIN_S, BEGIN_S + 60.0),))
     write_run(tmp_path, run)
     # The phase contains at least 59 complete intervals, and 19 of its ticks were recorded.
-    assert summary_of(tmp_path, run).lost == {"n1": 40}
+    assert completed(summary_of(run_views(tmp_path, run))).lost == {"n1": 40}
 
 
 def test_operations_of_an_outage_that_began_before_a_phase_do_not_count(tmp_path: Path) -> None:
@@ -115,7 +117,7 @@ def test_operations_of_an_outage_that_began_before_a_phase_do_not_count(tmp_path
     phases = (RunPhase("main", BEGIN_S + 10.0, BEGIN_S + 30.0),)
     run = Run("load", BEGIN_S, BEGIN_S + TICKS, "0.1.0", nodes=nodes, phases=phases)
     write_run(tmp_path, run)
-    (main,) = summary_of(tmp_path, run).phases
+    (main,) = completed(summary_of(run_views(tmp_path, run))).phases
     # The first reading after the outage is in tick 12.
     assert main.values["reads"] == 18 * 10
 
@@ -146,14 +148,14 @@ def test_phases_that_are_too_short_are_left_out(tmp_path: Path) -> None:
         assert summarised(tmp_path, [RunPhase("short", begin_s, begin_s + 0.7)]).phases == []
         # No interval lies completely inside.
         assert summarised(tmp_path, [RunPhase("short", begin_s + 0.1, begin_s + 1.4)]).phases == []
-    assert summary_of(tmp_path, Run("load", BEGIN_S, None, "0.1.0", phases=())).phases == []
+    assert completed(summary_of(run_views(tmp_path, Run("load", BEGIN_S, None, "0.1.0", phases=())))).phases == []
 
 
 def test_an_error_other_than_missing_data_is_reported(tmp_path: Path) -> None:
     run = Run("load", BEGIN_S, BEGIN_S + 10.0, "0.1.0", phases=(RunPhase("main", BEGIN_S, BEGIN_S + 10.0),))
     write_run(tmp_path, run)
     with pytest.raises(CasstatError, match="no recordings found"):
-        summary_of(tmp_path, run)
+        completed(summary_of(run_views(tmp_path, run)))
 
 
 def test_a_named_pipe_is_no_summary(tmp_path: Path) -> None:
@@ -165,4 +167,4 @@ def test_a_run_of_many_machines_has_a_summary(tmp_path: Path, monkeypatch: pytes
     # The merge of this many machines uses several processes.
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     run = run_with_settings(tmp_path, [settings(number) for number in range(9)])
-    assert [phase.values["reads_per_s"] for phase in summary_of(tmp_path, run).phases] == [90]
+    assert [phase.values["reads_per_s"] for phase in completed(summary_of(run_views(tmp_path, run))).phases] == [90]

@@ -16,7 +16,7 @@ from collector.merge.clock_correction import IDENTITY, ClockCorrection
 from collector.merge.columnar.decode import UnsupportedError
 from collector.merge.columnar.reduce import reduced
 from collector.merge.grid import Grid, NodeInterval, SpanGrid
-from collector.merge.merge import merge
+from collector.merge.merge import merge, merge_all
 from collector.merge.merge_job import Job, Merged, NodeRun
 from collector.merge.recordings import recordings, sessions
 from collector.merge.reference_merge import node_run, reference_merge
@@ -212,7 +212,7 @@ def test_both_implementations_give_the_same_node_intervals(
     assert notes == []
     ((recording,), _) = recordings(all_sessions)
     reference = node_run(recording, grid, clock)
-    columns = reduced(recording, grid, clock, wanted=wanted)
+    (columns,) = reduced(recording, [Job(grid, {recording.node: clock}, wanted, interval_count)])
     columnar = columns.intervals(wanted)
     assert reference.integrity == Integrity() == columns.integrity
     assert reference.outside == columns.outside
@@ -257,7 +257,7 @@ def test_progress_counts_each_node_once_if_the_reference_merge_must_start_again(
     runs, _ = recordings(sessions([folder])[0])
     job = Job(Grid(5.0), {}, frozenset(), interval_count)
 
-    def fail_late(_recordings: object, _job: object, _processes: int, done: Callable[[int], None]) -> Merged[int]:
+    def fail_late(_recordings: object, _jobs: object, _processes: int, done: Callable[[int], None]) -> Merged[int]:
         done(1)
         raise UnsupportedError("conflicting definitions")
 
@@ -265,6 +265,29 @@ def test_progress_counts_each_node_once_if_the_reference_merge_must_start_again(
     done: list[int] = []
     assert merge(runs, job, 1, done.append).nodes == reference_merge(runs, job).nodes
     assert sum(done) == len(runs) == 2
+
+
+@given(st.lists(ticks(), min_size=1, max_size=3), st.data())
+@shared
+def test_jobs_that_share_a_pass_have_the_same_results_as_alone(
+    folder: Path, nodes: Sequence[list[Snapshot]], data: st.DataObject
+) -> None:
+    for old in folder.glob("*"):
+        shutil.rmtree(old)
+    for number, snapshots in enumerate(nodes):
+        named = [replace(snapshot, node=str(number)) for snapshot in snapshots]
+        write(folder / str(number), [named], data.draw(st.sampled_from(["", "a"])))
+    runs, _ = recordings(sessions([folder])[0])
+    clocks = {"0": data.draw(st.sampled_from(CLOCKS))}
+    wanted = WANTED | st.just(frozenset([("requests_total", "Read"), "node_disk_reads_completed_total"])) | st.none()
+    views = st.builds(Job, GRIDS, st.just(clocks), wanted, st.just(everything), has_cluster=st.booleans())
+    jobs = data.draw(st.lists(views, min_size=2, max_size=4))
+    assert merge_all(runs, jobs) == [merge(runs, job) for job in jobs]
+
+
+def everything(run: NodeRun) -> tuple[object, ...]:
+    assert run.columns is not None
+    return dict(run.intervals), run.outside, run.ticks, run.integrity, run.columns.unknown_s, run.columns.elapsed.keys()
 
 
 def interval_count(run: NodeRun) -> int:
