@@ -9,12 +9,12 @@ from typing import Protocol
 
 from cli.errors import CasstatError, note
 from cli.recordings.recording_arguments import read_run_in, results_in
-from cli.recordings.views import NoDataError, begun
+from cli.recordings.views import NoDataError, Step, begun
 from cli.run_folder import LOG_FILE
 from cli.runs.phase_data import phase_data
 from cli.runs.run_saturation import saturation_of
 from cli.runs.run_summary import attempt, measured_phases
-from cli.runs.run_views import run_views
+from cli.runs.run_views import RunViews, run_views
 from cli.runs.summary_file import SUMMARY_FILE, read_summaries
 from collector.live.live_cluster import Plan
 from collector.printable import local_time, one_line
@@ -89,11 +89,13 @@ def recorded_step(folder: Path) -> RecordedStep:
     run = read_run_in(folder)
     if run.end_s is None or run.command is None or run.command.exit_code is None:
         raise CasstatError(f"{folder}: the run has not ended")
-    saturation = attempt(begun(saturation_of(run_views(folder, run))))
     phases, summaries = measured_phases(run), read_summaries(folder)[-1:]
     incomplete = [text for summary in summaries for text in coverage_texts(summary.incomplete, time_of_day)]
+    views = run_views(folder, run)
+    complete_saturation, complete_data = begun(saturation_of(views)), begun(_data(views, phases, summaries))
+    saturation = attempt(complete_saturation)
     try:
-        data, problem = _data(folder, run, phases, summaries), ""
+        data, problem = complete_data(), ""
     except NoDataError:
         data, problem = StepData({}, {}), "no node was sampled in the measured phase"
     if not phases:
@@ -132,13 +134,15 @@ def _problem(folder: Path, run: Run, phases: Sequence[RunPhase]) -> str:
     )
 
 
-def _data(folder: Path, run: Run, phases: Sequence[RunPhase], summaries: Sequence[PhaseSummary]) -> StepData:
+def _data(views: RunViews, phases: Sequence[RunPhase], summaries: Sequence[PhaseSummary]) -> Step[StepData]:
     """Return the data of the measured phases together. Raises CasstatError and click.UsageError."""
     if not phases or not summaries:
+        yield
         return StepData({}, {})
     whole = RunPhase(TOTAL, phases[0].begin_s, phases[-1].end_s)
-    interval_s = max((node.interval_s for node in run.nodes if node.interval_s), default=DEFAULT_INTERVAL_S)
-    data = phase_data(folder, [whole], interval_s, has_stated=False)[0][TOTAL]
+    interval_s = max((node.interval_s for node in views.run.nodes if node.interval_s), default=DEFAULT_INTERVAL_S)
+    of_phases, _ = yield from phase_data(views.nodes, views.folder, [whole], interval_s, has_stated=False)
+    data = of_phases[TOTAL]
     kind = next(iter(data.client), "")
     return StepData(summaries[-1].values, data.bins(kind), data.server)
 

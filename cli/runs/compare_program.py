@@ -11,8 +11,10 @@ import click
 from cli.errors import CasstatError, echo, note
 from cli.install_hint import require_packages
 from cli.recordings.recording_arguments import read_run_in
+from cli.recordings.views import completed
 from cli.run_folder import RUNS_FOLDER
 from cli.runs.run_summary import measured_phases
+from cli.runs.run_views import run_views
 from cli.runs.summary_file import read_summaries
 from collector.file_access import replace_file
 from collector.garbage_collection import gc_paused
@@ -248,5 +250,6 @@ def _compared(
     from exporters.results.comparison.run_settings import RunSettings
 
     phases = [phase for phase in loaded_run.phases if phase.name in common]
-    data, settings = phase_data(loaded_run.folder, phases, step_s, has_stated=is_only)
+    views = run_views(loaded_run.folder, loaded_run.run).nodes
+    data, settings = completed(phase_data(views, loaded_run.folder, phases, step_s, has_stated=is_only))
     return ComparedRun(_name(loaded_run), data), RunSettings(loaded_run.run, settings)

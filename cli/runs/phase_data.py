@@ -4,10 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cli.recordings.merge_options import MergeSettings
-from cli.recordings.merge_program import merged
 from cli.recordings.recording_arguments import results_in
-from cli.recordings.views import NoDataError
+from cli.recordings.views import NoDataError, Step, View, Views
 from cli.runs.run_summary import node_settings
 from collector.merge.grid import ClusterSample, SpanGrid
 from collector.printable import count_text
@@ -19,16 +17,18 @@ from exporters.results.summary.phase_summary import NEEDS
 
 
 def phase_data(
-    folder: Path, phases: Sequence[RunPhase], step_s: float, *, has_stated: bool
-) -> tuple[dict[str, PhaseData], dict[str, Any]]:
-    """Return the data of phases by name in intervals of `step_s`, and the settings of each node by its name.
+    views: Views, folder: Path, phases: Sequence[RunPhase], step_s: float, *, has_stated: bool
+) -> Step[tuple[dict[str, PhaseData], dict[str, Any]]]:
+    """Return the data of a run's phases by name in intervals of `step_s`, and the settings of each node by its name.
 
     `has_stated` selects whether the data include the percentiles that load generators state. Raises NoDataError if no
     node was sampled in the phases, other CasstatErrors and click.UsageError.
     """
     grid = SpanGrid(step_s, spans=tuple((phase.begin_s, phase.end_s) for phase in phases))
+    view = View(views, node_settings, NEEDS, grid)
+    yield
     try:
-        run, choice = merged(MergeSettings((folder,)), node_settings, NEEDS, grid=grid, quiet=True)
+        run, choice = view.merged()
     except NoDataError as error:
         raise NoDataError(f"{folder}: {error}") from None
     # Results are loaded one run at a time, because those of all runs may not fit in memory.

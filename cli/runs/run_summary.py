@@ -271,7 +271,7 @@ def client_peaks_of(views: RunViews, phases: Sequence[RunPhase]) -> Step[PhasePe
     spans = tuple((phase.begin_s, phase.end_s) for phase in phases)
     if not spans or not any(host.folder for host in hosts):
         yield
-        return {}
+        return {span: {} for span in spans}
     interval_s = max((host.interval_s for host in hosts if host.interval_s is not None), default=inf)
     grid = SpanGrid(interval_s, spans=spans)
     view = View(
