@@ -46,6 +46,7 @@ from exporters.results.summary.phase_summary import (
     with_error_share,
 )
 from exporters.rows.merged_rows import Choice, Row, table_of
+from exporters.rows.row_files import node_cells
 
 _NO_SAMPLE = ClusterSample(Sample("", NEVER, {}, {}), 0)
 Result = TypeVar("Result")
@@ -164,7 +165,7 @@ def node_coverage(spans: Sequence[tuple[float, float]], _choice: Choice, node: N
 def node_peaks(grid: SpanGrid, choice: Choice, node: NodeRun) -> tuple[dict[int, dict[str, Peak]], NodeSettings]:
     """Return a node's peaks in each span, and its settings; merges can call it in another process."""
     rows: dict[int, list[tuple[str, float, Row]]] = {}
-    for index, row in table_of(choice).node_cells(node, PEAKS):
+    for index, row in node_cells(table_of(choice), node, PEAKS):
         rows.setdefault(grid.span_of(index), []).append((node.node, grid.end_of(index), row))
     return {span: peaks_of(of_span) for span, of_span in rows.items()}, settings_of(node)
 

@@ -15,6 +15,7 @@ from collector.recording.header import Header
 from collector.recording.reader import Integrity
 from exporters.charts.plot_data import Mark, Phase, PlotData, Row
 from exporters.rows.merged_rows import Choice, table_of
+from exporters.rows.row_files import node_cells
 from exporters.rows.view import logged
 
 # Only these columns are kept for each node, because a run may have hundreds of nodes.
@@ -47,7 +48,7 @@ def node_rows(choice: Choice, node: NodeRun) -> NodeRows:
     rows: dict[int, Row] = {
         # Most of the other operations do not occur; see `plot_columns.rates`.
         index: {name: cell for name, cell in row.items() if (cell if name in _OTHERS else cell is not None)}
-        for index, row in table_of(choice).node_cells(node, (*SHOWN, *_OTHERS))
+        for index, row in node_cells(table_of(choice), node, (*SHOWN, *_OTHERS))
     }
     marks = tuple(
         _mark(node.node, event, time_s)

@@ -81,18 +81,6 @@ class Table:
             answered = int(node.answered(cluster.sample))
             yield index, self.row(node.node, cluster.sample, answered, 1 - answered, (head.disk, head.interface))
 
-    def node_cells(self, node: NodeRun, names: Sequence[str]) -> Iterator[tuple[int, Row]]:
-        """Yield the index of each of a node's intervals, and its row with only some columns."""
-        if node.columns is not None:
-            # Imported here because the reference merge does not need numpy.
-            from exporters.rows.column_arrays import NoArrayError, array_cells
-
-            try:
-                return array_cells(self, node, node.columns, names)
-            except NoArrayError:
-                pass
-        return ((index, {name: row[name] for name in names}) for index, row in self.node_rows(node))
-
     def row(self, name: str, sample: Sample, answered: int, missing: int, devices: tuple[str, str]) -> Row:
         """Return a row with data from `answered` nodes; `missing` is the number of nodes without data."""
         operations = self.view.operations

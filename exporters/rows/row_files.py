@@ -4,7 +4,7 @@ The TSV and CSV files have no header, since they become parts of a run's tables.
 """
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 import zstandard
 
 from collector.merge.merge_job import NodeRun
-from exporters.rows.merged_rows import SUFFIXES, Table, Text, rows_text
+from exporters.rows.merged_rows import SUFFIXES, Row, Table, Text, rows_text
 
 Files = Sequence[tuple[PurePosixPath, bytes]]
 """Relative paths and contents."""
@@ -46,6 +46,19 @@ def node_text(table: Table, node: NodeRun) -> Text:
         except NoArrayError:
             pass
     return rows_text(table.header, (row for _, row in table.node_rows(node)))
+
+
+def node_cells(table: Table, node: NodeRun, names: Sequence[str]) -> Iterator[tuple[int, Row]]:
+    """Yield the index of each of a node's intervals, and its row with only some columns."""
+    if node.columns is not None:
+        # Imported here because the reference merge does not need numpy.
+        from exporters.rows.column_arrays import NoArrayError, array_cells
+
+        try:
+            return array_cells(table, node, node.columns, names)
+        except NoArrayError:
+            pass
+    return ((index, {name: row[name] for name in names}) for index, row in table.node_rows(node))
 
 
 def files_of(table: Table, run: str, node: str, text: Text) -> Files:

@@ -17,6 +17,7 @@ from collector.node.metrics.jvm import counts_pauses
 from exporters.results.saturation.saturation import QUEUED, TABLE_OPERATIONS, Loads, Operations, table_operations
 from exporters.rows.columns import cell_number, number, per_s, sum_of_known
 from exporters.rows.merged_rows import Choice, table_of
+from exporters.rows.row_files import node_cells
 
 _NETWORK_SPEED: Series = (SPEED.name, WATCHED)
 _BYTES = ("node_network_receive_bytes_total", "node_network_transmit_bytes_total")
@@ -62,7 +63,7 @@ def node_usage(grid: SpanGrid, choice: Choice, node: NodeRun) -> dict[int, NodeU
     """Return a node's usage by interval."""
     usage: dict[int, NodeUsage] = {}
     silent_gc = silent_gc_shares(grid, node)
-    for index, row in table_of(choice).node_cells(node, NODE_COLUMNS):
+    for index, row in node_cells(table_of(choice), node, NODE_COLUMNS):
         sample = node.intervals[index].sample
         values = {
             measure: factor * value
@@ -215,7 +216,7 @@ class ClientUsage:
 def client_usage(choice: Choice, host: NodeRun) -> tuple[str, dict[int, ClientUsage]]:
     """Return a client host's boot id and its usage by interval."""
     usage = {}
-    for index, row in table_of(choice).node_cells(host, CLIENT_COLUMNS):
+    for index, row in node_cells(table_of(choice), host, CLIENT_COLUMNS):
         sample = host.intervals[index].sample
         busy_pct = row.get("cpu_busy_pct")
         total = busy_pct / 100 if isinstance(busy_pct, int | float) else None

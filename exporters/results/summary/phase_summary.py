@@ -20,6 +20,7 @@ from collector.node.metrics.requests import COUNTED, ERRORS, OPERATIONS, Operati
 from collector.printable import count_text, local_time, one_line
 from exporters.rows.columns import MS, Cell, rounded, times
 from exporters.rows.merged_rows import TOTAL, Choice, Row, table_of
+from exporters.rows.row_files import node_cells
 
 DISCARDED = "cassandra_native_discarded_total"
 NEEDS: frozenset[str | Series] = frozenset((*ERRORS.values(), DISCARDED))
@@ -141,7 +142,7 @@ class ClientHostInterval:
 def client_intervals(choice: Choice, host: NodeRun) -> list[ClientHostInterval]:
     """Return a client host's intervals, with the columns in CLIENT_PEAKS and, if a process was busy, PROCESS_CPU."""
     intervals = []
-    for index, columns in table_of(choice).node_cells(host, CLIENT_PEAKS):
+    for index, columns in node_cells(table_of(choice), host, CLIENT_PEAKS):
         cpu_pct, process = _busiest(host.intervals[index].sample)
         if process:
             columns[PROCESS_CPU] = rounded(cpu_pct)
