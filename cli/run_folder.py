@@ -1,4 +1,4 @@
-"""The directory of a run that is being recorded: its name, its lock, and the choice of the run to mark.
+"""The directory of a run that is being recorded: its name and its lock.
 
 The kernel releases a lock when the process that holds it ends.
 """
@@ -14,7 +14,6 @@ from pathlib import Path
 
 from cli.errors import CasstatError
 from collector.file_access import file_errors
-from collector.runs.run_file import is_run
 
 RUNS_FOLDER = Path("casstat-runs")
 """The default parent directory of runs, relative to the working directory."""
@@ -134,30 +133,6 @@ def is_being_recorded(folder: Path) -> bool:
     finally:
         os.close(lock)
     return False
-
-
-def active_run(folder: Path | None) -> Path:
-    """Return the directory of the run to mark: `folder`, else $CASSTAT_RUN_DIR, else that of the only active run.
-
-    Raises CasstatError if there is no such run, or if it is not being recorded.
-    """
-    given = folder or (Path(os.environ[FOLDER_VARIABLE]) if os.environ.get(FOLDER_VARIABLE) else None)
-    if given is not None:
-        if not is_run(given):
-            raise CasstatError(f"{given}: not a run directory")
-        if not is_being_recorded(given):
-            raise CasstatError(f"{given}: the run is not being recorded")
-        return given
-    try:
-        active = sorted(path for path in RUNS_FOLDER.iterdir() if is_run(path) and is_being_recorded(path))
-    except OSError:
-        active = []
-    if not active:
-        raise CasstatError(f"no run is being recorded in {RUNS_FOLDER} (hint: use --run DIR)")
-    if len(active) > 1:
-        names = ", ".join(path.name for path in active)
-        raise CasstatError(f"several runs are being recorded: {names} (hint: use --run DIR)")
-    return active[0]
 
 
 @contextmanager

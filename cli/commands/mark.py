@@ -19,8 +19,7 @@ def command(text: str, folder: Path | None) -> None:
     ($CASSTAT_RUN_DIR) or, outside a run's command, to the only run that is being recorded in casstat-runs.
     """
     from cli.errors import CasstatError
-    from cli.run_folder import active_run
-    from cli.runs.marks_file import append_mark, mark_text
+    from cli.runs.marks_file import active_run, append_mark, mark_text
 
     line = mark_text(text)
     if not line:

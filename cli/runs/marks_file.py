@@ -6,10 +6,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from cli.errors import CasstatError
+from cli.run_folder import FOLDER_VARIABLE, RUNS_FOLDER, is_being_recorded
 from collector.printable import one_line
 from collector.redaction.redactor import Redactor
 from collector.runs.run import RunMark
-from collector.runs.run_file import is_finite, text_of
+from collector.runs.run_file import is_finite, is_run, text_of
 from collector.runs.run_texts import MAX_TEXT_CHARS
 
 FILE = "marks.jsonl"
@@ -21,6 +23,30 @@ MAX_READ_BYTES = 16 << 20
 def mark_text(text: str) -> str:
     """Return a mark's text, without secrets, as one printable line of limited length; "" if it has none."""
     return one_line(Redactor().text(text)).strip()[:MAX_TEXT_CHARS]
+
+
+def active_run(folder: Path | None) -> Path:
+    """Return the directory of the run to mark: `folder`, else $CASSTAT_RUN_DIR, else that of the only active run.
+
+    Raises CasstatError if there is no such run, or if it is not being recorded.
+    """
+    given = folder or (Path(os.environ[FOLDER_VARIABLE]) if os.environ.get(FOLDER_VARIABLE) else None)
+    if given is not None:
+        if not is_run(given):
+            raise CasstatError(f"{given}: not a run directory")
+        if not is_being_recorded(given):
+            raise CasstatError(f"{given}: the run is not being recorded")
+        return given
+    try:
+        active = sorted(path for path in RUNS_FOLDER.iterdir() if is_run(path) and is_being_recorded(path))
+    except OSError:
+        active = []
+    if not active:
+        raise CasstatError(f"no run is being recorded in {RUNS_FOLDER} (hint: use --run DIR)")
+    if len(active) > 1:
+        names = ", ".join(path.name for path in active)
+        raise CasstatError(f"several runs are being recorded: {names} (hint: use --run DIR)")
+    return active[0]
 
 
 def append_mark(run: Path, text: str, clock: Callable[[], float] = time.time) -> RunMark:

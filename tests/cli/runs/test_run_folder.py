@@ -11,7 +11,6 @@ from cli.run_folder import (
     FOLDER_VARIABLE,
     LOCK_FILE,
     RUNS_FOLDER,
-    active_run,
     create,
     default_folder,
     is_being_recorded,
@@ -20,6 +19,7 @@ from cli.run_folder import (
     require_empty,
     show_alive,
 )
+from cli.runs.marks_file import active_run
 from collector.runs.run import Run
 from collector.runs.run_file import write_run
 

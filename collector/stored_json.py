@@ -1,0 +1,86 @@
+"""Reads JSON in casstat's own formats into frozen dataclasses; sampling and the agent do not need it."""
+
+import json
+import re
+from collections.abc import Callable
+from math import isfinite
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from collector.file_access import MAX_BYTES, UnsuitableFileError, read_whole
+from collector.printable import one_line
+
+Value = TypeVar("Value")
+_KINDS = {
+    "str": "a string",
+    "int": "a count",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+}
+_STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
+
+
+def read_content(path: Path, failure: type[ValueError], max_bytes: int = MAX_BYTES) -> Any:
+    """Return the decoded JSON of a file for `value_of`. Raises `failure` with one line, and OSError."""
+    try:
+        # A text in place of NaN is refused where a number is needed.
+        return json.loads(read_whole(path, max_bytes), parse_float=_number, parse_constant=str)
+    except UnsuitableFileError as error:
+        raise failure(str(error)) from None
+    except (ValueError, RecursionError):
+        raise failure("not JSON") from None
+
+
+def _number(text: str) -> float | str:
+    """Return a whole number as an integer, which floats accept as well; a number beyond all floats remains a text."""
+    number = float(text)
+    if not isfinite(number):
+        return text
+    return int(number) if number.is_integer() else number
+
+
+def require_version(content: Any, version: int, noun: str, failure: type[ValueError]) -> None:
+    """Raise `failure` unless decoded JSON is that of a file of this version; `noun` is what the file describes."""
+    if not isinstance(content, dict) or type(content.get("schema_version")) is not int:
+        raise failure(f"not a {noun}")
+    if content["schema_version"] != version:
+        found = str(content["schema_version"])[:20]
+        raise failure(f"schema version {found} is not supported (hint: update casstat)")
+
+
+def value_of(
+    content: Any, kind: type[Value], failure: type[ValueError], require_possible: Callable[[Value], None]
+) -> Value:
+    """Return the value of a type that decoded JSON describes; unknown fields are ignored.
+
+    `require_possible` raises ValueError if a value has the right types and is still impossible. Raises `failure` with
+    one line, which states the wrong value and where it is.
+    """
+    try:
+        value = msgspec.convert(content, kind)
+        require_possible(value)
+        return value
+    except msgspec.ValidationError as error:
+        reason = _reason(str(error), content)
+    except ValueError as error:
+        reason = str(error)
+    raise failure(f"malformed field: {one_line(reason)}")
+
+
+def _reason(text: str, content: Any) -> str:
+    """Return the reason in an error of msgspec, such as "Expected `int`, got `str` - at `$.nodes[0].ticks`"."""
+    what, _, path = text.rstrip("`").partition(" - at `$")
+    for name, index in _STEP.findall(path):
+        content = content[name] if name else content[int(index)]
+    named = what.split("`")
+    if what.startswith("Expected"):
+        kind = named[1].removesuffix(" | null")
+        what = f"{str(content)[:40]} is not {_KINDS.get(kind, kind)}"
+    else:
+        # The field that is missing, or a number that is out of range.
+        what = f"'{named[1]}'" if len(named) > 1 else what.lower()
+    return f"{what} (at {path.lstrip('.')})" if path else what
