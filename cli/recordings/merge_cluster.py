@@ -97,21 +97,17 @@ class MergeCluster:
     ) -> "list[Merged[Any]]":
         """Merge recordings, like `collector.merge.merge.merge_all`.
 
-        Raises OSError, ObjectStoreError, TooManySeriesError and CasstatError.
+        Raises OSError, ObjectStoreError and TooManySeriesError.
         """
         from collector.merge.columnar.columnar_merge import columnar_merge
-        from collector.merge.columnar.decode import UnsupportedError
         from collector.merge.stored_recordings import merge_stored
 
         stored = self.stored
-        try:
-            if stored is None:
-                return columnar_merge(recordings, jobs, 1, done, self.executor)
-            relative = [_relative(recording, stored.root) for recording in recordings]
-            merge_task = partial(merge_stored, stored.recordings)
-            return columnar_merge(relative, jobs, 1, done, self.executor, merge_task)
-        except UnsupportedError as error:
-            raise CasstatError(f"the cluster cannot merge these recordings: {error} (hint: omit --scheduler)") from None
+        if stored is None:
+            return columnar_merge(recordings, jobs, 1, done, self.executor)
+        relative = [_relative(recording, stored.root) for recording in recordings]
+        merge_task = partial(merge_stored, stored.recordings)
+        return columnar_merge(relative, jobs, 1, done, self.executor, merge_task)
 
     def results(
         self,

@@ -196,8 +196,6 @@ def write_series(settings: MergeSettings, folder: Path, cluster: MergeCluster | 
     With a cluster, its workers make the files. Raises CasstatError and click.UsageError.
     """
     require_packages("--series", "numpy", "pyarrow", also=["orjson"])
-    from collector.merge.columnar.decode import UnsupportedError
-
     source = run_at(settings.paths)
     node_recordings = _recordings(settings, source, quiet=True, cluster=cluster)
     clocks = _clocks(settings, node_recordings, source)
@@ -207,7 +205,7 @@ def write_series(settings: MergeSettings, folder: Path, cluster: MergeCluster | 
         for recording, write in zip(node_recordings, writers, strict=True):
             try:
                 yield from write()
-            except (UnsupportedError, TooManySeriesError) as error:
+            except TooManySeriesError as error:
                 failed.append(recording.node)
                 note(f"{one_line(recording.node)}: cannot write Parquet: {error}")
     if failed:

@@ -1,4 +1,4 @@
-"""Merges recordings, using the columnar merge if its packages are installed and it supports the recordings."""
+"""Merges recordings, using the columnar merge if its packages are installed."""
 
 import importlib.util
 from collections.abc import Callable, Sequence
@@ -27,24 +27,11 @@ def merge_all(
 ) -> list[Merged[Any]]:
     """Return the result of each job, reading the recordings once; call `done` with the number of newly merged nodes.
 
-    The jobs must have the same clocks and the same `max_series`. The number is negative if nodes must be merged again.
-    Raises OSError and TooManySeriesError.
+    The jobs must have the same clocks and the same `max_series`. Raises OSError and TooManySeriesError.
     """
     if all(importlib.util.find_spec(name) for name in COLUMNAR_NEEDS):
         # Imported here because sampling processes must not load numpy.
         from collector.merge.columnar.columnar_merge import columnar_merge
-        from collector.merge.columnar.decode import UnsupportedError
 
-        merged_nodes = 0
-
-        def count(nodes: int) -> None:
-            nonlocal merged_nodes
-            merged_nodes += nodes
-            done(nodes)
-
-        try:
-            return columnar_merge(recordings, jobs, processes, count)
-        except UnsupportedError:
-            # The reference merge is slower, but supports every recording. It merges all nodes again.
-            done(-merged_nodes)
+        return columnar_merge(recordings, jobs, processes, done)
     return [reference_merge(recordings, job, done if job is jobs[0] else lambda _: None) for job in jobs]

@@ -11,7 +11,7 @@ from collector.merge.grid import ANY_TIME, ClusterSample, Grid, NodeInterval
 from collector.merge.merge_job import Job, Merged, NodeRun, Product, catalogue_of, folders_of
 from collector.merge.recordings import Recording
 from collector.model.identity import Placement
-from collector.model.metric import Metric, Series
+from collector.model.metric import Kind, Metric, Series
 from collector.model.rates import Readings, Summary, rates, update_readings
 from collector.model.sample import Derived, Sample
 from collector.model.snapshot import Event, Tick
@@ -53,21 +53,33 @@ def node_run(
     """Return a node's run on the grid; the arguments are as in `Job`. Raises OSError and TooManySeriesError."""
     limit = SeriesLimit(max_series, recording.node)
     integrity = Integrity()
+    definitions: dict[str, set[tuple[Kind, str]]] = {}
+    head: Header | None = None
 
     def entries() -> Iterator[Entry]:
-        nonlocal integrity
+        nonlocal integrity, head
         for session in recording.sessions:
             order, damaged = TickOrder(), 0
             for record in order.filtered(session.read(limit)):
                 if isinstance(record, Entry):
+                    if record.head is not head:
+                        head = record.head
+                        for name, metric in head.catalogue.items():
+                            definitions.setdefault(name, set()).add((metric.kind, metric.unit))
                     yield record
                 else:
                     damaged += isinstance(record, Damage)
             integrity += order.integrity(damaged)
 
     intervals, outside, ticks = node_intervals(entries(), grid, clock, observed)
-    head = recording.sessions[-1].head
-    return NodeRun(recording.node, head, lambda: intervals, integrity, outside=outside, ticks=ticks)
+    # A metric whose kind or unit changes is left out.
+    clear = {name for name, different in definitions.items() if len(different) == 1}
+    intervals = {
+        index: replace(interval, sample=_restricted(interval.sample, clear)) for index, interval in intervals.items()
+    }
+    outside = {series: text for series, text in outside.items() if series[0] in clear}
+    last_head = recording.sessions[-1].head
+    return NodeRun(recording.node, last_head, lambda: intervals, integrity, outside=outside, ticks=ticks)
 
 
 def node_intervals(
@@ -177,4 +189,8 @@ def cluster_sample(
 
 
 def _restricted(sample: Sample, metrics: Collection[str]) -> Sample:
-    return replace(sample, values={series: value for series, value in sample.values.items() if series[0] in metrics})
+    values, spread = (
+        {series: value for series, value in items.items() if series[0] in metrics}
+        for items in (sample.values, sample.spread)
+    )
+    return replace(sample, values=values, spread=spread)

@@ -134,7 +134,7 @@ def encoded(state: DeltaState, snapshot: Snapshot) -> Line:
     if new := state.series[known:]:
         line["s"] = [[source, *series] for source, series in new]
     if differing := values.keys() ^ state.present:
-        line["x"] = _differences(sorted(differing))
+        line["x"] = differences(sorted(differing))
         state.present = frozenset(values)
     line.update(_changes(state.last, values))
     for number, value in values.items():
@@ -196,16 +196,16 @@ def _changes(last: Sequence[Value | None], values: Mapping[int, Value]) -> Line:
             other.append((number, value))
     line: Line = {}
     if integers:
-        line["i"], line["d"] = _differences(number for number, _ in integers), [change for _, change in integers]
+        line["i"], line["d"] = differences(number for number, _ in integers), [change for _, change in integers]
     if other:
-        line["j"], line["f"] = _differences(number for number, _ in other), [value for _, value in other]
+        line["j"], line["f"] = differences(number for number, _ in other), [value for _, value in other]
     if histograms:
         numbers, first, increases = zip(*histograms, strict=True)
-        line["k"], line["g"], line["h"] = _differences(numbers), first, increases
+        line["k"], line["g"], line["h"] = differences(numbers), first, increases
     return {**line, "w": lengths} if lengths else line
 
 
-def _differences(numbers: Iterable[int]) -> list[int]:
+def differences(numbers: Iterable[int]) -> list[int]:
     """Return each number's difference from its predecessor; the numbers must be in ascending order."""
     differences, previous = [], 0
     for number in numbers:

@@ -75,13 +75,14 @@ class Reader:
 
     def feed(self, data: bytes) -> Iterator[Entry | Damage | Footer]:
         """Take the next bytes; yield the records that they complete, and a `Damage` for each damaged part."""
-        yield from self._records(self._frames.feed(data))
+        yield from self.records(self._frames.feed(data))
 
     def end(self) -> Iterator[Entry | Damage | Footer]:
         """Report data missing at the end of the input, and yield pending records that follow damage."""
-        yield from self._records(self._frames.end())
+        yield from self.records(self._frames.end())
 
-    def _records(self, lines: Iterable[bytes | Damage]) -> Iterator[Entry | Damage | Footer]:
+    def records(self, lines: Iterable[bytes | Damage]) -> Iterator[Entry | Damage | Footer]:
+        """Take the next lines; yield their records, and a `Damage` for each damaged part and each malformed record."""
         for line in lines:
             if isinstance(line, Damage):
                 # The next records contain only changes since a record that was lost, so skip them.
@@ -218,15 +219,21 @@ class TickOrder:
         """
         if start is None:
             return 0
-        begin = first if self._resumed else min(start.first, self._first.get(session, start.first))
+        expected, repeated = self._expected(session, start, first), self.repeats(session, start, first, count)
         self._resumed = False
-        expected = self._next.get(session, begin)
-        repeated = min(max(expected - first, 0), count)
         self._repeated += repeated
         if repeated < count:
             self._lost += max(first - expected, 0)
             self._next[session] = first + count
         return repeated
+
+    def repeats(self, session: str, start: FileStart | None, first: int, count: int = 1) -> int:
+        """Return what `take` would return, without adding the ticks."""
+        return 0 if start is None else min(max(self._expected(session, start, first) - first, 0), count)
+
+    def _expected(self, session: str, start: FileStart, first: int) -> int:
+        begin = first if self._resumed else min(start.first, self._first.get(session, start.first))
+        return self._next.get(session, begin)
 
     def end(self, footer: Footer) -> None:
         """Add a file's footer."""

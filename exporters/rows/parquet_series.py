@@ -10,17 +10,15 @@ import numpy as np
 
 from collector.arrow import pa
 from collector.merge.clock_correction import ClockCorrection
-from collector.merge.columnar.decode import Block, UnsupportedError, blocks
-from collector.merge.columnar.readings import LastReadings, SourceSeries
-from collector.merge.columnar.reduce import is_repeated
-from collector.merge.columnar.series_rates import rates_of
+from collector.merge.columnar.decode import Block
+from collector.merge.columnar.readings import SourceSeries
+from collector.merge.columnar.series_rates import BlockRates
+from collector.merge.columnar.session_rates import SessionRates
 from collector.merge.node_columns import Floats, Ints
 from collector.merge.recordings import Recording
 from collector.model import histogram
 from collector.model.metric import Metric, Series
-from collector.recording.codec import MALFORMED
 from collector.recording.header import SeriesLimit
-from collector.recording.reader import TickOrder, read_lines
 from exporters.rows.parquet import TIME, table_path, write_table
 from exporters.rows.row_files import Files
 
@@ -42,7 +40,7 @@ class _TableParts:
 def write_series(recording: Recording, clock: ClockCorrection, folder: Path, run: str, max_series: int) -> list[Path]:
     """Write a node's recorded numbers, with times corrected by `clock`; return the files' paths.
 
-    Raises OSError, UnsupportedError and TooManySeriesError. Writes two tables with these columns:
+    Raises OSError and TooManySeriesError. Writes two tables with these columns:
 
     values   time, metric, labels, and the raw value: `value` for integers, `real` for other numbers.
     buckets  time, metric, labels, the bucket's upper bound `le`, and `count`, its increase since the previous reading.
@@ -50,18 +48,9 @@ def write_series(recording: Recording, clock: ClockCorrection, folder: Path, run
     values, buckets, metrics = _TableParts(), _TableParts(), dict[str, Metric]()
     limit = SeriesLimit(max_series, recording.node)
     for session in recording.sessions:
-        last_readings: LastReadings = {}
-        sequence = TickOrder()
-        for path in session.files:
-            for block in blocks(read_lines(path), limit):
-                if not isinstance(block, Block) or block.head.session != session.head.session:
-                    continue
-                if not is_repeated(block, sequence):
-                    metrics.update(block.head.catalogue)
-                    try:
-                        _take(block, last_readings, values, buckets, clock)
-                    except MALFORMED as error:
-                        raise UnsupportedError(str(error)) from None
+        for block, rates in SessionRates(session, limit).blocks():
+            metrics.update(block.head.catalogue)
+            _take(block, rates, values, buckets, clock)
     paths = []
     for name, table in {"values": _values(values, metrics), "buckets": _buckets(buckets, metrics)}.items():
         path = folder / table_path(name, run, recording.node)
@@ -78,10 +67,7 @@ def packed_series(recording: Recording, clock: ClockCorrection, run: str, max_se
         return [(PurePosixPath(path.relative_to(folder)), path.read_bytes()) for path in paths]
 
 
-def _take(
-    block: Block, last_readings: LastReadings, values: _TableParts, buckets: _TableParts, clock: ClockCorrection
-) -> None:
-    rates = rates_of(block, last_readings, block.head.catalogue)
+def _take(block: Block, rates: BlockRates, values: _TableParts, buckets: _TableParts, clock: ClockCorrection) -> None:
     times = np.asarray([round(clock.reference_s(tick.time_s) * 1000) for tick in block.ticks], np.int64)
     number = values.series_numbers(rates.keys)
     is_mixed = np.zeros(len(rates.keys), bool)

@@ -38,7 +38,7 @@ def merge_nodes(
 ) -> list[Part]:
     """Return each job's part, given the `interval_span` of each job; each recording is read once for all jobs.
 
-    Raises OSError, UnsupportedError and TooManySeriesError.
+    Raises OSError and TooManySeriesError.
     """
     parts: list[Part] = [
         ([], ClusterSums(span, metrics if job.has_cluster else {})) for job, span in zip(jobs, spans, strict=True)
@@ -72,7 +72,7 @@ def columnar_merge(
     The jobs must have the same clocks and the same `max_series`.
 
     The tasks run in `executor`, such as a cluster, or else in local processes. `merge_task` replaces `merge_nodes` if
-    the recordings are not where the tasks run. Raises OSError, UnsupportedError and TooManySeriesError.
+    the recordings are not where the tasks run. Raises OSError and TooManySeriesError.
     """
     jobs = [job.observing(recordings) for job in jobs]
     metrics = catalogue_of(recordings)

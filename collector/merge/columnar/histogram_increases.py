@@ -167,7 +167,7 @@ def _since_last(
     starts = np.append(0, np.cumsum(all_increases.sizes)).tolist()
     for histogram, (index, end_index) in zip(histograms, pairwise(edges), strict=True):
         own = slice(starts[index], starts[end_index])
-        totals[histogram.column] = np.bincount(buckets[own], counts[own], histogram.length).astype(np.int64)
+        totals[histogram.column] = all_increases.added(own, buckets[own], histogram.length)
         has_counts = index < end_index and all_increases.lines[index] == histogram.begin
         first = slice(starts[index], starts[index + 1] if has_counts else starts[index])
         first_counts = np.zeros(histogram.length, np.int64)
@@ -200,7 +200,7 @@ class _Checks:
         histograms = [self.histograms[number] for number in checked]
         columns, counters = _array(histograms, "column"), _array(histograms, "counter")
         matrices = self.matrices
-        sums = self._matrix(increases.lines, increases.sums(increases.increases))[:, checked]
+        sums = self._matrix(increases.lines, increases.sums(increases.increases.astype(np.float64)))[:, checked]
         expected = matrices.increase[:, counters] * [histogram.scale for histogram in histograms]
         with np.errstate(invalid="ignore"):
             is_same_time = matrices.elapsed[:, counters] == matrices.elapsed[:, columns]
@@ -224,7 +224,7 @@ class _Checks:
         index = np.repeat((np.cumsum(lengths) - lengths)[self.number], increases.sizes) + increases.buckets
         gain = increases.increases.astype(np.float64)
 
-        def since_start(sums: Ints | Floats) -> Floats:
+        def since_start(sums: Floats) -> Floats:
             return np.cumsum(self._matrix(increases.lines, sums)[:, checked], axis=0)
 
         values = since_start(increases.sums(gain))
@@ -242,7 +242,7 @@ class _Checks:
             histograms, is_comparable & is_off, lambda cell: mean_mismatch_text((low[cell], high[cell]), mean[cell])
         )
 
-    def _matrix(self, lines: Ints, sums: Ints | Floats) -> Floats:
+    def _matrix(self, lines: Ints, sums: Floats) -> Floats:
         """Return the changed histograms' sums, with a row for each line and a column for each histogram."""
         matrix = np.zeros((len(self.counted), len(self.histograms)))
         matrix[lines, self.number] = sums

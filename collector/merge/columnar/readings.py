@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from collector.merge.columnar.decode import Block
+from collector.merge.columnar.decode import MAX_SUM, Block
 from collector.merge.node_columns import Bools, Floats, Ints, integers
 from collector.model.metric import Kind, Metric, Series
 from collector.recording.codec import CodingError
@@ -122,9 +122,7 @@ def selection(
         names = {*wanted, *_checked_metrics(metrics)}
         is_selected = np.asarray([series[0] in names for _, series in block.series], bool)
         is_selected[[column for _, column, _ in (*block.others, *block.lengths)]] = True
-        is_selected[[column for column, reading in enumerate(last) if reading and isinstance(reading.value, float)]] = (
-            True
-        )
+        is_selected[[column for column, reading in enumerate(last) if has_unusual_value(reading)]] = True
         is_selected[changes.decreases(integers_of(last))] = True
         columns = np.nonzero(is_selected)[0]
     number_of = np.full(len(block.series), -1)
@@ -133,9 +131,16 @@ def selection(
 
 
 def integers_of(last: Sequence[LastReading | None]) -> Ints:
-    """Return the value of each last reading; 0 if there is none, or if it is not an integer."""
-    values = [reading.value if reading else 0 for reading in last]
-    return np.asarray([value if isinstance(value, int) else 0 for value in values], np.int64)
+    """Return the value of each last reading; 0 if there is none, or if it is unusual."""
+    values = [0 if reading is None or has_unusual_value(reading) else reading.value or 0 for reading in last]
+    return np.asarray(values, np.int64)
+
+
+def has_unusual_value(reading: LastReading | None) -> bool:
+    """Return whether a last reading has a number whose differences cannot be computed as integers of 64 bits."""
+    if reading is None or reading.value is None:
+        return False
+    return not isinstance(reading.value, int) or not -MAX_SUM < reading.value < MAX_SUM
 
 
 def _checked_metrics(metrics: Mapping[str, Metric]) -> set[str]:

@@ -8,16 +8,15 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from collector.merge.aggregation import shared_name
 from collector.merge.clock_correction import ClockCorrection, with_reference_time
-from collector.merge.columnar.decode import Block, UnsupportedError, blocks
-from collector.merge.columnar.readings import LastReadings
-from collector.merge.columnar.series_rates import BlockRates, rates_of
+from collector.merge.columnar.decode import Block
+from collector.merge.columnar.series_rates import BlockRates
+from collector.merge.columnar.session_rates import SessionRates
 from collector.merge.coverage import NodeTick, has_failed, unknown_times
 from collector.merge.grid import Grid
 from collector.merge.merge_job import Job
@@ -28,10 +27,10 @@ from collector.model.rates import restart_event, tick_events
 from collector.model.snapshot import Event, Tick
 from collector.node.metrics.requests import CONDITIONAL_WRITE, ERRORS
 from collector.node.metrics.separate_writes import NEEDS, READ, REQUESTS, SEPARATE_WRITES, VARIANT, WRITES
-from collector.recording.codec import MALFORMED
-from collector.recording.frames import Damage, Footer
 from collector.recording.header import Header, SeriesLimit
-from collector.recording.reader import Integrity, TickOrder, read_lines
+from collector.recording.reader import Integrity
+
+Item = TypeVar("Item")
 
 
 def reduced(recording: Recording, jobs: Sequence[Job[Any]]) -> Iterator[NodeColumns]:
@@ -39,16 +38,14 @@ def reduced(recording: Recording, jobs: Sequence[Job[Any]]) -> Iterator[NodeColu
 
     The sums contain all series of the wanted metrics, and of the counters that belong to their histograms.
 
-    Raises OSError, UnsupportedError and TooManySeriesError.
+    Metrics whose kind or unit differs between the node's recordings are left out. Raises OSError and
+    TooManySeriesError.
     """
     reductions = [_Reduction(job.grid, job.wanted) for job in jobs]
-    clock, limit = jobs[0].clock_of(recording), SeriesLimit(jobs[0].max_series, recording.node)
-    reader = _NodeReader(clock, limit, reductions)
+    limit = SeriesLimit(jobs[0].max_series, recording.node)
+    reader = _NodeReader(jobs[0].clock_of(recording), reductions)
     for session in recording.sessions:
-        reader.begin()
-        for path in session.files:
-            reader.read(path, session.head.session)
-    reader.end()
+        reader.add(SessionRates(session, limit, reader.names))
     reductions.reverse()
     for job in jobs:
         # The sums of the blocks of each job are discarded as soon as its columns have been made.
@@ -67,64 +64,41 @@ class _BlockSums:
 
 
 class _NodeReader:
-    """Reads a node's files, and passes the rates of each block to the reductions.
+    """Reads a node's sessions, and passes the rates of each block to the reductions.
 
-    units      the unit of each metric.
-    all_ticks  all ticks so far.
-    integrity  the defects in the files.
+    names        the metrics that the reductions need; None for all.
+    metrics      the first definition of each metric.
+    conflicting  the metrics whose kind or unit differs between blocks.
+    all_ticks    all ticks so far.
+    integrity    the defects in the files.
     """
 
-    def __init__(self, clock: ClockCorrection, limit: SeriesLimit, reductions: Sequence["_Reduction"]) -> None:
-        self.units: dict[str, str] = {}
+    def __init__(self, clock: ClockCorrection, reductions: Sequence["_Reduction"]) -> None:
+        self.metrics: dict[str, Metric] = {}
+        self.conflicting: set[str] = set()
         self.all_ticks: list[NodeTick] = []
         self.integrity = Integrity()
-        self._limit = limit
         self._clock = clock
         self._reductions = list(reductions)
         names = [reduction.names for reduction in reductions]
-        self._names = None if None in names else {name for of_reduction in names for name in of_reduction or ()}
-        self._meanings: dict[str, object] = {}
-        self._carry: LastReadings = {}
-        self._begins = True
-        self._sequence = TickOrder()
+        self.names = None if None in names else {name for of_reduction in names for name in of_reduction or ()}
 
-    def begin(self) -> None:
-        """Begin a session; its first tick has no previous reading."""
-        self.end()
-        self._carry, self._begins = {}, True
-
-    def end(self) -> None:
-        self.integrity += self._sequence.integrity()
-        self._sequence = TickOrder()
-
-    def read(self, path: Path, session: str) -> None:
-        """Add a session's blocks from a file. Raises OSError, UnsupportedError and TooManySeriesError."""
-        for item in blocks(read_lines(path), self._limit):
-            if isinstance(item, Damage):
-                self.integrity += Integrity(damaged=1)
-            elif isinstance(item, Footer):
-                if item.session == session:
-                    self._sequence.end(item)
-            elif item.head.session == session and not is_repeated(item, self._sequence):
-                try:
-                    with np.errstate(over="ignore"):
-                        self._take(item)
-                except MALFORMED as error:
-                    raise UnsupportedError(str(error)) from None
-
-    def _take(self, block: Block) -> None:
-        head = block.head
-        rates = rates_of(block, self._carry, head.catalogue, self._names)
-        for name, metric in head.catalogue.items():
-            self.units[name] = metric.unit
-            if self._meanings.setdefault(name, metric.meaning) != metric.meaning:
-                raise UnsupportedError(f"conflicting definitions of {name}")
-        ticks = self._node_ticks(block, rates)
-        self.all_ticks += ticks
-        events = {line: self._events_of(line, block, rates) for line in _eventful_lines(block, rates)}
-        for reduction in self._reductions:
-            reduction.add(block, rates, ticks, events, begins=self._begins)
-        self._begins = False
+    def add(self, session: SessionRates) -> None:
+        """Add a session; its first tick has no previous reading. Raises OSError and TooManySeriesError."""
+        begins = True
+        for block, rates in session.blocks():
+            for name, metric in block.head.catalogue.items():
+                known = self.metrics.setdefault(name, metric)
+                if known is not metric and (known.kind, known.unit) != (metric.kind, metric.unit):
+                    self.conflicting.add(name)
+            ticks = self._node_ticks(block, rates)
+            self.all_ticks += ticks
+            events = {line: self._events_of(line, block, rates) for line in _eventful_lines(block, rates)}
+            with np.errstate(over="ignore"):
+                for reduction in self._reductions:
+                    reduction.add(block, rates, ticks, events, begins=begins)
+            begins = False
+        self.integrity += session.integrity
 
     def _clock_at(self, block: Block, line: int) -> ClockCorrection:
         return self._clock.of_tick(block.head.session, block.first + line) if self._clock.segments else self._clock
@@ -241,33 +215,28 @@ class _Reduction:
         for block_sums in self._parts:
             rows = np.asarray([row[index] for index in block_sums.indices.tolist()], np.int64)
             _add(sums, elapsed, block_sums, as_slice(rows), len(indices))
+
+        def clear(items: Mapping[Series, Item]) -> dict[Series, Item]:
+            return {series: item for series, item in items.items() if series[0] not in reader.conflicting}
+
         return NodeColumns(
             node,
             head,
             self._grid,
             indices,
-            sums,
-            reader.units,
+            IntervalSums(clear(sums.counters), clear(sums.gauges), clear(sums.histograms)),
+            {name: metric.unit for name, metric in reader.metrics.items()},
             elapsed,
-            [self._texts.get(index, {}) for index in indices],
+            [clear(self._texts.get(index, {})) for index in indices],
             [self._events.get(index, []) for index in indices],
             [max(tick.late_s for tick in self._ticks[index]) for index in indices],
             [sum(tick.missed for tick in self._ticks[index]) for index in indices],
             [len(self._ticks[index]) for index in indices],
             reader.integrity,
-            self._outside,
+            clear(self._outside),
             reader.all_ticks,
             unknown_times(reader.all_ticks, self._grid, indices, observed, paced=head.paced),
         )
-
-
-def is_repeated(block: Block, sequence: TickOrder) -> bool:
-    """Return whether a block repeats earlier ticks. Raises UnsupportedError if only some of its ticks are repeated."""
-    count = len(block.ticks)
-    repeated = sequence.take(block.head.session, block.start, block.first, count)
-    if 0 < repeated < count:
-        raise UnsupportedError("partly repeated frame")
-    return repeated > 0
 
 
 def _eventful_lines(block: Block, rates: BlockRates) -> list[int]:
@@ -373,8 +342,7 @@ def _histograms(
         begin, end = np.searchsorted(increases.columns, (column_index, column_index + 1)).tolist()
         own = slice(ends[begin], ends[end])
         cells = np.repeat(rows[begin:end] * length, increases.sizes[begin:end]) + increases.buckets[own]
-        summed = np.bincount(cells, increases.increases[own], len(starts) * length)
-        counts = summed.astype(np.int64).reshape(len(starts), length)
+        counts = increases.added(own, cells, len(starts) * length).reshape(len(starts), length)
         number = np.add.reduceat(rates.counted[order, column_index].astype(np.int64), starts)
         parts.append((names[column_index], length, number, counts))
     return parts

@@ -1,6 +1,7 @@
 """Rates for all series in a block, as matrices with a row for each line and a column for each series.
 
 The results are equal to those of `collector.model.rates`, which works tick by tick; a property test compares the two.
+Blocks that are not as a recorder writes them are not supported; see `session_rates`.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -18,6 +19,7 @@ from collector.merge.columnar.readings import (
     PreviousReadings,
     Selection,
     SourceSeries,
+    has_unusual_value,
     integers_of,
     selection,
 )
@@ -67,7 +69,9 @@ def rates_of(
     metrics: Mapping[str, Metric],
     wanted: Collection[str] | None = None,
 ) -> BlockRates:
-    """Return a block's rates, and update `last_readings`. Raises CodingError.
+    """Return a block's rates, and update `last_readings`.
+
+    Raises one of the errors in MALFORMED, without an update, for a block that is not as a recorder writes it.
 
     wanted  the names of the metrics whose series become columns; None for all. Other series become columns only if the
             results depend on their values on each line (see `selection`).
@@ -80,11 +84,12 @@ def rates_of(
     _check(block, all_present, all_kinds, all_changes)
     selected = selection(block, last, metrics, all_changes, wanted)
     bucket_increases = block.bucket_increases()
+    _check_present(all_present, bucket_increases.lines, bucket_increases.columns)
     narrow = selected.block(block)
     present, group_of = all_present[:, selected.columns], previous.group_of[selected.columns]
     kinds = [all_kinds[column_index] for column_index in selected.columns.tolist()]
     last = [last[column_index] for column_index in selected.columns.tolist()]
-    values, increase, exact = _values(narrow, last, present, selected.changes(all_changes))
+    values, increase, exact, unusual = _values(narrow, last, present, selected.changes(all_changes))
     counter, gauge, bucketed = (
         np.asarray([kind is wanted_kind for kind in kinds], bool)
         for wanted_kind in (Kind.COUNTER, Kind.GAUGE, Kind.HISTOGRAM)
@@ -104,7 +109,8 @@ def rates_of(
     is_counter = np.asarray([kind is Kind.COUNTER for kind in all_kinds], bool)
     mixed = frozenset({column_index for _, column_index, _ in narrow.others} | histograms.lengths.keys())
     covered = previous.covered(is_counter, selected, valid)
-    _remember(block, last_readings, previous, selected, all_changes, values, mixed, histograms.totals)
+    last_values = {**dict.fromkeys(histograms.lengths), **unusual}
+    _remember(block, last_readings, previous, selected, all_changes, last_values, histograms.totals)
     return BlockRates(
         narrow.series,
         covered,
@@ -143,10 +149,10 @@ def _presence(block: Block) -> Bools:
 
 def _values(
     block: Block, last: Sequence[LastReading | None], present: Bools, integer_changes: IntegerChanges
-) -> tuple[Floats, Floats, Ints]:
+) -> tuple[Floats, Floats, Ints, dict[int, float | int | None]]:
     """Return the latest number (NaN if none), its increase and the latest integer for each line and series.
 
-    Raises CodingError.
+    Also return the last numbers of the series that have other values than integers. Raises CodingError.
     """
     line_count, number = present.shape
     changes = np.zeros((line_count, number), np.int64)
@@ -154,7 +160,6 @@ def _values(
     changes.reshape(-1)[lines_changed * number + column] = integer_changes.changes
     exact: Ints = np.cumsum(changes, axis=0)
     first = np.argmax(present, axis=0)
-    last_values = [reading.value if reading else None for reading in last]
     before = integers_of(last)
     increase = changes.astype(np.float64)
     increase[0] = exact[0] - before
@@ -166,28 +171,26 @@ def _values(
         increase[begin, column_index] = exact[begin, column_index] - before[column_index]
     values = exact.astype(np.float64)
     mixed = {column_index for _, column_index, _ in block.others}
-    mixed |= {column_index for column_index, value in enumerate(last_values) if isinstance(value, float)}
+    mixed |= {column_index for column_index, reading in enumerate(last) if has_unusual_value(reading)}
     is_mixed = np.zeros(number, bool)
     is_mixed[list(mixed)] = True
     lines_changed, column = lines_changed[is_mixed[column]], column[is_mixed[column]]
+    numbers: dict[int, float | int | None] = {}
     for column_index in mixed:
         lines = lines_changed[column == column_index]
         gains = dict(zip(lines.tolist(), changes[lines, column_index].tolist(), strict=True))
         other = {line: value for line, other_index, value in block.others if other_index == column_index}
-        values[:, column_index] = _mixed_values(gains, other, line_count)
-        with np.errstate(invalid="ignore"):
-            last_value = last_values[column_index]
-            last_number = np.nan if last_value is None else last_value
-            earlier = values[:-1, column_index].copy()
-            earlier[: first[column_index]] = last_number
-            increase[:, column_index] = values[:, column_index] - np.concatenate([[last_number], earlier])
+        reading = last[column_index]
+        values[:, column_index], increase[:, column_index], numbers[column_index] = _mixed_values(
+            gains, other, line_count, None if reading is None else reading.value
+        )
     for _, column_index, _ in block.lengths:
         values[:, column_index] = increase[:, column_index] = np.nan
-    return values, increase, exact
+    return values, increase, exact, numbers
 
 
 def _check(block: Block, present: Bools, kinds: Sequence[Kind | None], changes: IntegerChanges) -> None:
-    """Raise CodingError for input that record-by-record decoding would reject."""
+    """Raise CodingError if the block is not as a recorder writes it, or if a series occurs in two columns."""
     column, changed = changes.columns, changes.changes
     first = changes.first_indices
     begun = np.where(first < 0, len(present), changes.lines[first] if len(column) else 0)
@@ -195,8 +198,11 @@ def _check(block: Block, present: Bools, kinds: Sequence[Kind | None], changes: 
         {column_index for _, column_index, _ in block.others},
         {column_index for _, column_index, _ in block.lengths},
     )
+    _check_present(present, changes.lines, changes.columns)
     for line, column_index, *_ in (*block.others, *block.lengths):
         begun[column_index] = min(begun[column_index], line)
+        if not present[line, column_index]:
+            raise CodingError("change of an absent series")
     if (present.any(axis=0) & (begun > np.argmax(present, axis=0))).any():
         raise CodingError("series without a value")
     seen = set(np.nonzero(first >= 0)[0].tolist())
@@ -207,19 +213,24 @@ def _check(block: Block, present: Bools, kinds: Sequence[Kind | None], changes: 
     if is_large and np.bincount(column, np.abs(changed.astype(np.float64))).max() > MAX_SUM:
         raise CodingError("numbers beyond 64 bits")
     if len(set(block.series)) < len(block.series):
-        columns: dict[SourceSeries, list[int]] = {}
-        for column_index, key in enumerate(block.series):
-            columns.setdefault(key, []).append(column_index)
-        if any((present[:, same].sum(axis=1) > 1).any() for same in columns.values()):
-            raise CodingError("duplicate series")
+        raise CodingError("duplicate series, or a series with two layouts")
 
 
-def _mixed_values(gains: Mapping[int, int], other: Mapping[int, object], lines: int) -> Floats:
-    """Return the numbers of a series that mixes integers with other values, one per line; NaN stands for text.
+def _check_present(present: Bools, lines: Ints, columns: Ints) -> None:
+    """Raise CodingError unless each line contains the series that changes on it."""
+    if not present.reshape(-1).take(lines * present.shape[1] + columns).all():
+        raise CodingError("change of an absent series")
 
-    Raises CodingError.
+
+def _mixed_values(
+    gains: Mapping[int, int], other: Mapping[int, object], lines: int, before: object
+) -> tuple[Floats, Floats, float | int | None]:
+    """Return the numbers of a series that has other values than integers of 64 bits, and their increases.
+
+    There is one of each per line; NaN stands for text. Increases of integers are exact. `before` is the last value
+    before the block. Also return the last number; None if it is a text. Raises CodingError.
     """
-    numbers = np.full(lines, np.nan)
+    numbers, increases = np.full(lines, np.nan), np.full(lines, np.nan)
     value: object = None
     changed = sorted(gains.keys() | other.keys())
     for line, next_line in pairwise([*changed, lines]):
@@ -229,8 +240,11 @@ def _mixed_values(gains: Mapping[int, int], other: Mapping[int, object], lines: 
             raise CodingError("difference recorded for a value that is not an integer")
         else:
             value = (value or 0) + gains[line]
-        numbers[line:next_line] = value if isinstance(value, int | float) else np.nan
-    return numbers
+        if isinstance(value, int | float):
+            numbers[line:next_line], increases[line:next_line] = value, 0.0
+            increases[line] = value - before if isinstance(before, int | float) else np.nan
+        before = value
+    return numbers, increases, value if isinstance(value, int | float) else None
 
 
 def _remember(
@@ -239,11 +253,14 @@ def _remember(
     previous: PreviousReadings,
     selected: Selection,
     changes: IntegerChanges,
-    values: Floats,
-    mixed: Collection[int],
+    last_values: Mapping[int, float | int | None],
     totals: Mapping[int, Ints],
 ) -> None:
-    """Update the last readings; `values`, `mixed` and `totals` are those of the selected series."""
+    """Update the last readings.
+
+    last_values  the last numbers of those selected series that are not just sums of `changes`.
+    totals       the last counts of the selected histograms.
+    """
     ended = {previous.names[origin] for _, origin in previous.ended}
     for key in [key for key, last in last_readings.items() if last.origin in ended]:
         del last_readings[key]
@@ -254,16 +271,11 @@ def _remember(
         groups.append((line, float(previous.at[line, group]), previous.names[origin], is_ended))
     final = changes.value_at(previous.last[-1, previous.group_of]).tolist()
     numbers, group_of = selected.number_of.tolist(), previous.group_of.tolist()
-    # A series that occurs in two columns, such as a histogram whose layout changed, keeps its later reading.
-    for column_index in sorted(range(len(final)), key=lambda column_index: groups[group_of[column_index]][0]):
-        line, at_s, origin_name, is_ended = groups[group_of[column_index]]
-        key, number = block.series[column_index], numbers[column_index]
+    for key, number, group, value in zip(block.series, numbers, group_of, final, strict=True):
+        line, at_s, origin_name, is_ended = groups[group]
         if line < 0:
             continue
         if is_ended:
             last_readings.pop(key, None)
             continue
-        value: float | int | None = final[column_index]
-        if number in mixed:
-            value = None if np.isnan(values[line, number]) else float(values[line, number])
-        last_readings[key] = LastReading(value, at_s, origin_name, totals.get(number))
+        last_readings[key] = LastReading(last_values.get(number, value), at_s, origin_name, totals.get(number))

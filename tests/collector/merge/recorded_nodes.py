@@ -91,7 +91,9 @@ def merge_both(
     """Merge with both implementations, assert that they agree, and return the result and the notes."""
     all_sessions, foreign = sessions(paths)
     runs, notes = recordings(all_sessions)
-    job = Job(Grid(interval_s), clocks or {}, frozenset(CATALOGUE), kept)
+    heads = [session.head for recording in runs for session in recording.sessions]
+    recorded = {metric.name for head in heads for metric in head.metrics}
+    job = Job(Grid(interval_s), clocks or {}, frozenset(CATALOGUE) | recorded, kept)
     reference, columnar = reference_merge(runs, job), merge(runs, job)
     assert (reference.indices, reference.cluster.keys()) == (columnar.indices, columnar.cluster.keys())
     for expected, actual in zip(reference.nodes, columnar.nodes, strict=True):

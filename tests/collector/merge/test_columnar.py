@@ -1,7 +1,7 @@
 """The columnar merge gives the same results as the reference merge."""
 
 import shutil
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -13,11 +13,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from collector.merge.clock_correction import IDENTITY, ClockCorrection
-from collector.merge.columnar.decode import UnsupportedError
 from collector.merge.columnar.reduce import reduced
 from collector.merge.grid import Grid, NodeInterval, SpanGrid
 from collector.merge.merge import merge, merge_all
-from collector.merge.merge_job import Job, Merged, NodeRun
+from collector.merge.merge_job import Job, NodeRun
 from collector.merge.recordings import recordings, sessions
 from collector.merge.reference_merge import node_run, reference_merge
 from collector.model.metric import Kind, Metric, Series, Value
@@ -31,6 +30,7 @@ from collector.recording.writer import Journal, Limits
 from tests.collector.merge.recorded_nodes import assert_same_values
 from tests.examples import examples
 
+HEAP = Metric("heap_bytes", Kind.GAUGE, "bytes", "", scale=0.5)
 METRICS = (
     Metric("requests_total", Kind.COUNTER, "1", "", ("operation",)),
     Metric("request_seconds_total", Kind.COUNTER, "seconds", "", ("operation",), scale=1e-6),
@@ -44,7 +44,8 @@ METRICS = (
         total="request_seconds_total",
     ),
     Metric("cells_per_read", Kind.HISTOGRAM, "1", ""),
-    Metric("heap_bytes", Kind.GAUGE, "bytes", "", scale=0.5),
+    Metric("sizes", Kind.HISTOGRAM, "1", ""),
+    HEAP,
     Metric("version", Kind.TEXT, "", ""),
     # One metric from the catalogue for each aggregation.
     *(
@@ -60,6 +61,8 @@ METRICS = (
         )
     ),
 )
+# The largest integers that the JVM's long has, and their negations, are as far apart as 64 bits allow.
+EXTREMES = st.sampled_from([1 << 52, (1 << 62) + 1, (1 << 63) - 3, (1 << 63) - 1, -(1 << 63)])
 NUMBERS = st.integers(0, 300) | st.integers(0, 1 << 40) | st.floats(0, 1e9)
 # Histogram lengths in Cassandra 4.0 (nanoseconds) and 4.1 (microseconds). A node's layout changes only at a restart.
 LAYOUTS = (165, 128)
@@ -69,16 +72,18 @@ VALUES: dict[tuple[str, ...], st.SearchStrategy[Value]] = {
     ("request_seconds_total", "Read"): NUMBERS,
     ("duration_seconds", "Read"): COUNTS,
     ("cells_per_read",): COUNTS,
-    ("requests_total", "Write"): st.integers(0, 120),
+    ("requests_total", "Write"): st.integers(0, 120) | EXTREMES,
     ("duration_seconds", "Write"): COUNTS,
     ("heap_bytes",): NUMBERS,
-    ("cassandra_compaction_pending",): NUMBERS,
+    ("cassandra_compaction_pending",): NUMBERS | EXTREMES,
     ("cassandra_jvm_gc_seconds_total", "ParNew"): NUMBERS,
     ("cassandra_jvm_gc_seconds_total", "ZGC Pauses"): NUMBERS,
     ("cassandra_jvm_gc_seconds_total", "ZGC Cycles"): NUMBERS,
     ("cassandra_pool_oldest_task_seconds", "request", "ReadStage"): NUMBERS,
     ("cassandra_endpoints_up",): NUMBERS,
-    ("version",): st.sampled_from(["4.1", "5.0"]),
+    ("version",): st.sampled_from(["4.1", "5.0", 5, 5.5]),
+    # Its layout changes at any time.
+    ("sizes",): COUNTS.map(lambda counts: (counts * 60)[: 165 + counts[0] % 2]),
     ("unknown", "x"): NUMBERS,
 }
 EVENTS = st.lists(
@@ -94,7 +99,9 @@ def with_full_layouts(snapshot: Snapshot) -> Snapshot:
     scrapes = []
     for scrape in snapshot.scrapes:
         length = LAYOUTS[scrape.origin[-1:] in "02468"]
-        values = {s: (v * 60)[:length] if isinstance(v, tuple) else v for s, v in scrape.values.items()}
+        values = {
+            s: (v * 60)[:length] if isinstance(v, tuple) and len(v) < 128 else v for s, v in scrape.values.items()
+        }
         scrapes.append(replace(scrape, values=values))
     return replace(snapshot, scrapes=tuple(scrapes))
 
@@ -157,14 +164,15 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "node"
 
 
-def write(folder: Path, runs: Sequence[list[Snapshot]], boot: str = "") -> Path:
-    """Empty the directory, and record the runs in it one after another."""
+def write(folder: Path, runs: Sequence[list[Snapshot]], boot: str = "", heap: Sequence[Metric] = ()) -> Path:
+    """Empty the directory, and record the runs in it one after another; `heap` is the metric of the heap in each."""
     for file in folder.glob("*.zst"):
         file.unlink()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(writer, "FULL_EVERY", 5)
         for number, snapshots in enumerate(runs):
-            head = Header("1", 1.0, str(number), boot=boot, sources=("cassandra",), disk="vda", metrics=METRICS)
+            metrics = tuple(heap[number] if heap and metric is HEAP else metric for metric in METRICS)
+            head = Header("1", 1.0, str(number), boot=boot, sources=("cassandra",), disk="vda", metrics=metrics)
             with closing(Journal(folder, partial(replace, head), Limits(sync="never"), pytest.fail)) as journal:
                 for snapshot in snapshots:
                     journal.append(with_full_layouts(snapshot))
@@ -197,6 +205,42 @@ GRIDS = st.sampled_from(
 
 
 WANTED = st.frozensets(st.sampled_from([metric.name for metric in METRICS]))
+
+
+def assert_same_intervals(folder: Path, grid: Grid) -> dict[int, NodeInterval]:
+    """Assert that both implementations give the same intervals of a node, and return them."""
+    ((recording,), _) = recordings(sessions([folder])[0])
+    reference = node_run(recording, grid, IDENTITY)
+    (columns,) = reduced(recording, [Job(grid, {}, None, interval_count)])
+    columnar = columns.intervals()
+    assert (reference.integrity, reference.outside) == (columns.integrity, columns.outside)
+    assert (reference.ticks, reference.intervals.keys()) == (columns.all_ticks, columnar.keys())
+    for index, interval in reference.intervals.items():
+        assert_same(interval, columnar[index])
+    return columnar
+
+
+@given(st.lists(ticks(), min_size=2, max_size=2), GRIDS)
+@shared
+def test_a_metric_whose_kind_or_unit_changes_is_left_out(
+    folder: Path, runs: Sequence[list[Snapshot]], grid: Grid
+) -> None:
+    later = [replace(tick, tick=replace(tick.tick, time_s=tick.tick.time_s + 1000)) for tick in runs[1]]
+    runs = [runs[0], later]
+    for other in (replace(HEAP, unit="KiB"), replace(HEAP, kind=Kind.COUNTER), replace(HEAP, kind=Kind.TEXT)):
+        intervals = assert_same_intervals(write(folder, runs, heap=(HEAP, other)), grid)
+        assert not any(("heap_bytes",) in interval.sample.values for interval in intervals.values())
+    assert_same_intervals(write(folder, runs, heap=(HEAP, replace(HEAP, scale=2.0))), grid)
+
+
+@given(ticks(), st.floats(0, 1), GRIDS)
+@shared
+def test_ticks_of_a_partial_copy_count_once(folder: Path, snapshots: list[Snapshot], share: float, grid: Grid) -> None:
+    """The copy is read first. It may end within a frame, of which the original then repeats the first ticks."""
+    (file,) = write(folder, [snapshots]).glob("*.zst")
+    content = file.read_bytes()
+    (folder / f"0{file.name}").write_bytes(content[: round(share * len(content))])
+    assert_same_intervals(folder, grid)
 
 
 @given(st.lists(ticks(), min_size=1, max_size=3), GRIDS, st.sampled_from(CLOCKS), st.none() | WANTED)
@@ -247,24 +291,6 @@ def test_both_implementations_give_the_same_cluster_intervals(
         assert replace(interval, sample=columnar.cluster[index].sample) == columnar.cluster[index]
         expected, actual = (limited(sample, wanted) for sample in (interval.sample, columnar.cluster[index].sample))
         assert_same(NodeInterval(expected, 0), NodeInterval(actual, 0))
-
-
-def test_progress_counts_each_node_once_if_the_reference_merge_must_start_again(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("a", "b"):
-        write(folder / name, [[Snapshot(name, Tick(1_700_000_000.0 + second), ()) for second in range(20)]])
-    runs, _ = recordings(sessions([folder])[0])
-    job = Job(Grid(5.0), {}, frozenset(), interval_count)
-
-    def fail_late(_recordings: object, _jobs: object, _processes: int, done: Callable[[int], None]) -> Merged[int]:
-        done(1)
-        raise UnsupportedError("conflicting definitions")
-
-    monkeypatch.setattr("collector.merge.columnar.columnar_merge.columnar_merge", fail_late)
-    done: list[int] = []
-    assert merge(runs, job, 1, done.append).nodes == reference_merge(runs, job).nodes
-    assert sum(done) == len(runs) == 2
 
 
 @given(st.lists(ticks(), min_size=1, max_size=3), st.data())
