@@ -4,7 +4,8 @@ The numbers and the text are the same as those of the formulas and of the rows, 
 once. NaN stands for an absent value.
 """
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property, reduce, singledispatchmethod
 from itertools import groupby
@@ -16,6 +17,7 @@ import orjson
 from collector.merge.merge_job import NodeRun
 from collector.merge.node_columns import Bools, Floats, Ints, NodeColumns
 from collector.model import histogram
+from collector.model.histogram import Buckets
 from collector.model.metric import Series
 from collector.node.metrics.decaying_percentiles import DECAYED
 from collector.node.metrics.jvm import counts_pauses
@@ -46,6 +48,8 @@ from exporters.rows.operation_columns import (
     TotalRate,
 )
 
+Layouts = Mapping[int, tuple[Ints, Ints]]
+"""A histogram, as in `IntervalSums`."""
 Counter = tuple[Floats, Floats]
 """A counter's increase and elapsed time; both are NaN in intervals without a rate."""
 # Up to this number, multiplying by 10**DIGITS changes a number by less than TIE_SLACK.
@@ -55,28 +59,29 @@ TIE_SLACK = 0.002
 MAX_NUMBER = 1e15
 
 
-class NoArrayError(Exception):
-    """A column can only be computed row by row."""
-
-
 @dataclass(frozen=True)
 class _Latencies:
-    """A latency histogram in every interval.
+    """Latency histograms with the same layout in some of the intervals.
 
+    rows          the intervals.
     upper_bounds  in seconds, including infinity.
-    cumulative    for each interval and bucket, the number of values in it and in all buckets below it.
-    known         whether the histogram is known in an interval.
+    counts        for each interval and bucket, the number of values in it.
     """
 
+    rows: Ints
     upper_bounds: Floats
-    cumulative: Floats
-    known: Bools
+    counts: Floats
+
+    @cached_property
+    def cumulative(self) -> Floats:
+        """For each interval and bucket, the number of values in it and in all buckets below it."""
+        return np.cumsum(self.counts, axis=1)
 
     @property
     def total(self) -> Floats:
-        """The number of values; NaN if it is unknown or there are none."""
+        """The number of values; NaN if there are none."""
         total = self.cumulative[:, -1]
-        return np.where(self.known & (total > 0), total, np.nan)
+        return np.where(total > 0, total, np.nan)
 
     def quantile(self, q: float) -> Floats:
         """Return `histogram.quantile` for every interval (0 < `q` <= 1)."""
@@ -85,7 +90,7 @@ class _Latencies:
         rows = np.arange(len(index))
         low, high = self._low(index), self.upper_bounds[index]
         below = np.where(index > 0, self.cumulative[rows, index - 1], 0.0)
-        fraction = (rank - below) / (self.cumulative[rows, index] - below)
+        fraction = (rank - below) / self.counts[rows, index]
         value = low + (high - low) * np.minimum(np.maximum(fraction, 0.0), 1.0)
         return np.where(np.isnan(self.total), np.nan, np.where(np.isinf(high), low, np.minimum(value, high)))
 
@@ -100,16 +105,11 @@ class _Latencies:
 
 
 class ColumnArrays:
-    """The arrays of one node's columns, for the reads and writes that `operations` selects.
-
-    Raises NoArrayError if the node has decaying percentiles, or if `operations` has a pattern.
-    """
+    """The arrays of one node's columns, for the reads and writes that `operations` selects."""
 
     def __init__(self, node: NodeColumns, operations: Operations) -> None:
         self._node, self._sums, self._operations = node, node.sums, operations
-        if operations.is_pattern or any(series[0] in (*DECAYED, DECAYED_MEAN) for series in node.sums.gauges):
-            raise NoArrayError
-        self._latencies_by_operation: dict[str, _Latencies | None] = {}
+        self._latencies_by_operation: dict[str, list[_Latencies]] = {}
 
     @cached_property
     def absent(self) -> Floats:
@@ -125,7 +125,21 @@ class ColumnArrays:
 
     def increase(self, operation: str) -> Floats:
         """Return the number of operations."""
-        return self._rate(self._operations.series(self._operations.count, operation))[0]
+        return self._sum_of_known(self._rate(series)[0] for series in self._counters(self._operations.count, operation))
+
+    def is_decayed(self) -> Bools:
+        """Return whether each interval has decaying percentiles instead of those of the interval."""
+        decayed: Bools = np.zeros(len(self.absent), bool)
+        for series, (number, *_) in self._sums.gauges.items():
+            if series[0] in DECAYED:
+                decayed |= number > 0
+        for operation in ("Read", "Write"):
+            for latencies in self._latencies(operation):
+                decayed[latencies.rows] = False
+        return decayed
+
+    def _counters(self, metric: str, operation: str) -> list[Series]:
+        return self._operations.selected(self._sums.counters.keys(), metric, operation)
 
     def ends(self, formula: Gauge) -> tuple[Floats, Floats]:
         """Return a gauge's lowest and highest values."""
@@ -136,8 +150,8 @@ class ColumnArrays:
 
     @singledispatchmethod
     def column(self, formula: object) -> Floats:
-        """Return a formula's values. Raises NoArrayError if it has no array."""
-        raise NoArrayError
+        """Return a formula's values."""
+        raise NotImplementedError(formula)
 
     @column.register
     def _(self, formula: PerSecond) -> Floats:
@@ -194,7 +208,7 @@ class ColumnArrays:
 
     @column.register
     def _(self, formula: OperationRate) -> Floats:
-        return self.column(PerSecond(self._operations.series(self._operations.count, formula.operation)))
+        return self._sum_of_rates(self._counters(self._operations.count, formula.operation))
 
     @column.register
     def _(self, formula: TotalRate) -> Floats:
@@ -203,37 +217,72 @@ class ColumnArrays:
     @column.register
     def _(self, formula: MeanLatency) -> Floats:
         operations = self._operations
-        total, count = (operations.series(metric, formula.operation) for metric in (operations.total, operations.count))
-        return MS * self._ratio(total, count)
+        totals = self._counters(operations.total, formula.operation)
+        count, total, has_total = np.zeros_like(self.absent), np.zeros_like(self.absent), self.absent
+        for series in totals:
+            (increase, elapsed_s), (number, number_s) = self._rate(series), self._rate((operations.count, *series[1:]))
+            is_known = elapsed_s == number_s
+            total, count = total + np.where(is_known, increase, 0.0), count + np.where(is_known, number, 0.0)
+            has_total = np.where(np.isnan(elapsed_s), has_total, elapsed_s)
+        mean_s = total / np.where(count != 0, count, np.nan)
+        if operations.table:
+            decayed_s = self.column(Gauge(operations.series(DECAYED_MEAN, formula.operation)))
+            mean_s = np.where(np.isnan(has_total), decayed_s, mean_s)
+        return MS * mean_s
 
     @column.register
     def _(self, formula: LatencyQuantile) -> Floats:
-        latencies = self._latencies(formula.operation)
-        return self.absent if latencies is None else MS * latencies.quantile(formula.q)
+        operations = self._operations
+        decayed_s = self.column(Gauge((*operations.series(operations.decayed, formula.operation), f"{formula.q:g}")))
+        quantiles_s = np.where(decayed_s != 0, decayed_s, np.nan)
+        for latencies in self._latencies(formula.operation):
+            quantiles_s[latencies.rows] = latencies.quantile(formula.q)
+        return MS * quantiles_s
 
     @column.register
     def _(self, formula: HighestLatency) -> Floats:
-        latencies = self._latencies(formula.operation)
-        return self.absent if latencies is None else MS * latencies.highest()
+        highest_s = self.absent.copy()
+        for latencies in self._latencies(formula.operation):
+            highest_s[latencies.rows] = latencies.highest()
+        return MS * highest_s
 
-    def _latencies(self, operation: str) -> _Latencies | None:
+    def _latencies(self, operation: str) -> list[_Latencies]:
+        """Return the histograms of the intervals in which they are known, by layout."""
         if operation not in self._latencies_by_operation:
-            self._latencies_by_operation[operation] = self._read_latencies(operation)
+            self._latencies_by_operation[operation] = list(self._read_latencies(operation))
         return self._latencies_by_operation[operation]
 
-    def _read_latencies(self, operation: str) -> _Latencies | None:
-        series = self._operations.series(self._operations.duration, operation)
-        layouts = {
-            length: layout for length, layout in self._sums.histograms.get(series, {}).items() if layout[0].any()
-        }
-        if not layouts:
-            return None
-        if len(layouts) > 1:
-            # Merging two layouts would take as long as computing the rows.
-            raise NoArrayError
-        ((length, (number, counts)),) = layouts.items()
-        upper_bounds = np.asarray(histogram.upper_bounds_of(self._node.units[series[0]], length))
-        return _Latencies(upper_bounds, np.cumsum(counts, axis=1).astype(np.float64), number > 0)
+    def _read_latencies(self, operation: str) -> Iterator[_Latencies]:
+        metric, histograms = self._operations.duration, self._sums.histograms
+        selected = {series: histograms[series] for series in self._operations.selected(histograms, metric, operation)}
+        numbers, counts = dict[int, Ints](), dict[int, Ints]()
+        for layouts in selected.values():
+            for length, (number, of_layout) in layouts.items():
+                if number.any():
+                    numbers[length] = numbers.get(length, 0) + number
+                    counts[length] = counts.get(length, 0) + of_layout
+        layouts_known = np.zeros(len(self.absent), np.int64)
+        for number in numbers.values():
+            layouts_known += number > 0
+        for length, number in numbers.items():
+            rows = np.nonzero((number > 0) & (layouts_known == 1))[0]
+            upper_bounds = np.asarray(histogram.upper_bounds_of(self._node.units[metric], length))
+            yield _Latencies(rows, upper_bounds, counts[length][rows].astype(np.float64))
+        if (layouts_known > 1).any():
+            yield from self._mixed_latencies(selected, layouts_known > 1)
+
+    def _mixed_latencies(self, selected: Mapping[Series, Layouts], is_mixed: Bools) -> Iterator[_Latencies]:
+        """Yield the histograms of intervals with two layouts, one by one."""
+        parts = defaultdict[int, list[Buckets]](list)
+        for series, layouts in selected.items():
+            for row, buckets in self._node.buckets(series, layouts):
+                if is_mixed[row]:
+                    parts[row].append(buckets)
+        for row, of_row in parts.items():
+            merged = histogram.merge(of_row)
+            yield _Latencies(
+                np.asarray([row]), np.asarray(merged.upper_bounds), np.asarray([merged.counts], np.float64)
+            )
 
 
 def _sum(arrays: Iterable[Floats]) -> Floats:
@@ -242,12 +291,13 @@ def _sum(arrays: Iterable[Floats]) -> Floats:
 
 
 def array_text(table: Table, node: NodeRun, columns: NodeColumns) -> Text:
-    """Return a node's rows as TSV and as CSV. Raises NoArrayError."""
+    """Return a node's rows as TSV and as CSV."""
     if not columns.indices:
         return "", ""
+    arrays = ColumnArrays(columns, table.view.operations)
     with np.errstate(all="ignore"):
-        numbers = _numbers(table, columns)
-    others = _other_cells(node, columns)
+        numbers = _numbers(table, arrays)
+    others = _other_cells(node, columns, arrays.is_decayed())
     parts = []
     for is_number, group in groupby(table.header, numbers.__contains__):
         names = list(group)
@@ -258,10 +308,11 @@ def array_text(table: Table, node: NodeRun, columns: NodeColumns) -> Text:
 
 
 def array_cells(table: Table, node: NodeRun, columns: NodeColumns, names: Sequence[str]) -> Iterator[tuple[int, Row]]:
-    """Yield the index of each of a node's intervals, and its row with some columns. Raises NoArrayError at once."""
+    """Yield the index of each of a node's intervals, and its row with some columns."""
+    arrays = ColumnArrays(columns, table.view.operations)
     with np.errstate(all="ignore"):
-        numbers = _numbers(table, columns, frozenset(names))
-    others = [] if numbers.keys() >= set(names) else _other_cells(node, columns)
+        numbers = _numbers(table, arrays, frozenset(names))
+    others = [] if numbers.keys() >= set(names) else _other_cells(node, columns, arrays.is_decayed())
     cells = [_cells(numbers[name]) if name in numbers else [row[name] for row in others] for name in names]
     rows = (dict(zip(names, row, strict=True)) for row in zip(*cells, strict=True))
     return zip(columns.indices, rows, strict=True)
@@ -275,49 +326,52 @@ def _cells(numbers: Floats) -> list[Cell]:
     ]
 
 
-def _numbers(table: Table, node: NodeColumns, names: Set[str] | None = None) -> dict[str, Floats]:
-    """Return the arrays of the numeric columns, by name; with `names`, at least those. Raises NoArrayError."""
-    arrays = ColumnArrays(node, table.view.operations)
+def _numbers(table: Table, arrays: ColumnArrays, names: Set[str] | None = None) -> dict[str, Floats]:
+    """Return the arrays of the numeric columns, by name; with `names`, at least those."""
     numbers = {operation.plural: arrays.increase(operation.scope) for operation in OPERATIONS}
     numbers[TOTAL] = arrays.total_increase()
     for column in table.view.columns:
         if names is not None and names.isdisjoint((column.name, f"min_{column.name}", f"max_{column.name}")):
             continue
         numbers[column.name] = arrays.column(column.of)
-        if column.is_gauge:
-            if not isinstance(column.of, Gauge):
-                raise NoArrayError
+        if column.is_gauge and isinstance(column.of, Gauge):
             numbers[f"min_{column.name}"], numbers[f"max_{column.name}"] = arrays.ends(column.of)
     return numbers
 
 
-def _other_cells(node: NodeRun, columns: NodeColumns) -> list[Row]:
+def _other_cells(node: NodeRun, columns: NodeColumns, is_decayed: Bools) -> list[Row]:
     """Return the rows without the cells of the numeric columns."""
     devices = {DISK: node.head.disk or None, INTERFACE: node.head.interface or None}
     rows = []
-    for interval in columns.intervals(()).values():
+    for interval, decayed in zip(columns.intervals(()).values(), is_decayed.tolist(), strict=True):
         sample = interval.sample
         answered = int(node.answered(sample))
         rows.append(
             {
                 **first_cells(node.node, sample, answered, 1 - answered),
                 **devices,
-                **last_cells(sample, is_decayed=False),
+                **last_cells(sample, is_decayed=decayed),
             }
         )
     return rows
 
 
 def number_texts(columns: Sequence[Floats]) -> list[Text]:
-    """Return the cells of each row, rounded as in `cells.rounded`, as TSV and as CSV. Raises NoArrayError."""
+    """Return the cells of each row, rounded as in `cells.rounded`, as TSV and as CSV."""
     matrix = rounded_numbers(np.stack(columns, axis=1))
-    if (np.abs(matrix) >= MAX_NUMBER).any():
-        raise NoArrayError
+    large = np.nonzero((np.abs(matrix) >= MAX_NUMBER).any(axis=1))[0].tolist()
+    large_rows = [{str(number): rounded(float(column[row])) for number, column in enumerate(columns)} for row in large]
+    matrix[large] = np.nan
     text = orjson.dumps(matrix, option=orjson.OPT_SERIALIZE_NUMPY).decode()
     # Absent values are empty, and whole numbers have no decimal point.
     text = text.replace("null", "").replace(".0,", ",").replace(".0]", "]")[len("[[") : -len("]]")]
     rows = text.split("],[")
-    return list(zip(text.replace("],[", "\n").replace(",", "\t").split("\n"), rows, strict=True))
+    texts = list(zip(text.replace("],[", "\n").replace(",", "\t").split("\n"), rows, strict=True))
+    for row, row_text in zip(
+        large, cells_texts([str(number) for number in range(len(columns))], large_rows), strict=True
+    ):
+        texts[row] = row_text
+    return texts
 
 
 def rounded_numbers(numbers: Floats) -> Floats:

@@ -1,6 +1,6 @@
 """The operations of a node, of keyspaces or of tables, and the columns that show them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -121,18 +121,21 @@ class Operations:
 
     def _values(self, sample: Sample, metric: str, operation: str) -> dict[Series, Derived]:
         """Return the metric's values for the selected keyspaces and tables, keyed by labels."""
+        return {series[1:]: sample.values[series] for series in self.selected(sample.values, metric, operation)}
+
+    def selected(self, known: Collection[Series], metric: str, operation: str) -> list[Series]:
+        """Return those of the known series of `metric` that are in the selected keyspaces and tables, in order."""
         wanted = self.series(metric, operation)
         if not self.is_pattern:
-            value = sample.values.get(wanted)
-            return {} if value is None else {wanted[1:]: value}
-        return {
-            series[1:]: value
-            for series, value in sample.values.items()
+            return [wanted] if wanted in known else []
+        return [
+            series
+            for series in known
             if series[0] == metric
             and OTHERS not in series
             and len(series) == len(wanted)
             and all(fnmatchcase(label, pattern) for label, pattern in zip(series, wanted, strict=True))
-        }
+        ]
 
 
 ADDED = (*(operation.scope for operation in OPERATIONS if operation.adds), SEPARATE_WRITE)

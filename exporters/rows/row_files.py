@@ -39,12 +39,9 @@ def node_text(table: Table, node: NodeRun) -> Text:
     """Return a node's rows as TSV and as CSV; the node's arrays, if there are any, save most of the time."""
     if node.columns is not None:
         # Imported here because the reference merge does not need numpy.
-        from exporters.rows.column_arrays import NoArrayError, array_text
+        from exporters.rows.column_arrays import array_text
 
-        try:
-            return array_text(table, node, node.columns)
-        except NoArrayError:
-            pass
+        return array_text(table, node, node.columns)
     return rows_text(table.header, (row for _, row in table.node_rows(node)))
 
 
@@ -52,12 +49,9 @@ def node_cells(table: Table, node: NodeRun, names: Sequence[str]) -> Iterator[tu
     """Yield the index of each of a node's intervals, and its row with only some columns."""
     if node.columns is not None:
         # Imported here because the reference merge does not need numpy.
-        from exporters.rows.column_arrays import NoArrayError, array_cells
+        from exporters.rows.column_arrays import array_cells
 
-        try:
-            return array_cells(table, node, node.columns, names)
-        except NoArrayError:
-            pass
+        return array_cells(table, node, node.columns, names)
     return ((index, {name: row[name] for name in names}) for index, row in table.node_rows(node))
 
 
