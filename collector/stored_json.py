@@ -13,6 +13,8 @@ from collector.file_access import MAX_BYTES, UnsuitableFileError, read_whole
 from collector.printable import one_line
 
 Value = TypeVar("Value")
+Failure = Callable[[str], Exception]
+"""Returns an exception with a message of one line."""
 _KINDS = {
     "str": "a string",
     "int": "a count",
@@ -24,8 +26,8 @@ _KINDS = {
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
 
 
-def read_content(path: Path, failure: type[ValueError], max_bytes: int = MAX_BYTES) -> Any:
-    """Return the decoded JSON of a file for `value_of`. Raises `failure` with one line, and OSError."""
+def read_content(path: Path, failure: Failure, max_bytes: int = MAX_BYTES) -> Any:
+    """Return the decoded JSON of a file for `value_of`. Raises `failure` and OSError."""
     try:
         # A text in place of NaN is refused where a number is needed.
         return json.loads(read_whole(path, max_bytes), parse_float=_number, parse_constant=str)
@@ -43,7 +45,7 @@ def _number(text: str) -> float | str:
     return int(number) if number.is_integer() else number
 
 
-def require_version(content: Any, version: int, noun: str, failure: type[ValueError]) -> None:
+def require_version(content: Any, version: int, noun: str, failure: Failure) -> None:
     """Raise `failure` unless decoded JSON is that of a file of this version; `noun` is what the file describes."""
     if not isinstance(content, dict) or type(content.get("schema_version")) is not int:
         raise failure(f"not a {noun}")
@@ -52,13 +54,11 @@ def require_version(content: Any, version: int, noun: str, failure: type[ValueEr
         raise failure(f"schema version {found} is not supported (hint: update casstat)")
 
 
-def value_of(
-    content: Any, kind: type[Value], failure: type[ValueError], require_possible: Callable[[Value], None]
-) -> Value:
+def value_of(content: Any, kind: type[Value], failure: Failure, require_possible: Callable[[Value], None]) -> Value:
     """Return the value of a type that decoded JSON describes; unknown fields are ignored.
 
-    `require_possible` raises ValueError if a value has the right types and is still impossible. Raises `failure` with
-    one line, which states the wrong value and where it is.
+    `require_possible` raises ValueError if a value has the right types and is still impossible. Raises `failure`, which
+    states the wrong value and where it is.
     """
     try:
         value = msgspec.convert(content, kind)

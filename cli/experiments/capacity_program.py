@@ -3,7 +3,6 @@
 The directory of a search has its settings and steps in `capacity.json`, and a run per step.
 """
 
-import json
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -12,7 +11,6 @@ from dataclasses import asdict, dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from shlex import join
-from typing import Any
 
 import click
 
@@ -38,11 +36,12 @@ from cli.parameters.parameter_values import (
 from cli.process_setup import interruptible, open_standard_streams
 from cli.record.record_program import Around, RecordedRun, RecordSettings, recorded_run, redactor_of, require_valid
 from cli.run_folder import RUNS_SUBFOLDER, STATE_FILE
-from collector.file_access import read_whole, write_json
+from collector.file_access import file_errors, write_json
 from collector.live.live_cluster import Plan
 from collector.printable import one_line
-from collector.runs.parameter_sweep import SweepSettings, settings_of_content
+from collector.runs.parameter_sweep import SweepSettings, require_command
 from collector.runs.run_texts import accepted_name, command_name
+from collector.stored_json import read_content, value_of
 from exporters.charts.capacity_plot import capacity_plots
 from exporters.results.capacity.capacity_output import (
     HEADER,
@@ -67,16 +66,27 @@ SCHEMA_VERSION = 2
 
 
 @dataclass(frozen=True)
+class CompletedStep(Step):
+    """A step that has been completed, and its directory, relative to that of the search."""
+
+    folder: str
+
+    @property
+    def step(self) -> Step:
+        return Step(self.rate, self.length_s, self.purpose)
+
+
+@dataclass(frozen=True)
 class SearchState:
-    """What `capacity.json` contains: the search, and the steps that have been completed, with their directories."""
+    """What `capacity.json` contains."""
 
     settings: SweepSettings
     objectives: tuple[str, ...]
     plan: SearchPlan
-    steps: tuple[tuple[Step, str], ...] = ()
+    steps: tuple[CompletedStep, ...] = ()
 
     def with_step(self, step: Step, folder: str) -> "SearchState":
-        return replace(self, steps=(*self.steps, (step, folder)))
+        return replace(self, steps=(*self.steps, CompletedStep(**vars(step), folder=folder)))
 
 
 @dataclass(frozen=True)
@@ -121,7 +131,7 @@ def capacity(options: CapacityOptions, recording: Recording = Recording()) -> in
         options.plan,
     )
     with interruptible(), SEARCHES.opened(folder, state, resume=options.resume) as begun:
-        set_aside_unfinished(folder, {name for _, name in begun.steps})
+        set_aside_unfinished(folder, {step.folder for step in begun.steps})
         return _Search(options, recording, name, generator, folder, begun).run()
 
 
@@ -155,34 +165,21 @@ def _require_column(objective: Condition) -> None:
 
 def _write_state(folder: Path, state: SearchState) -> None:
     """Replace the state in a directory. Raises OSError."""
-    content = {
-        "schema_version": SCHEMA_VERSION,
-        "settings": asdict(state.settings),
-        "objectives": state.objectives,
-        "plan": asdict(state.plan),
-        "steps": [{**asdict(step), "folder": name} for step, name in state.steps],
-    }
-    write_json(folder / STATE_FILE, content)
+    write_json(folder / STATE_FILE, {"schema_version": SCHEMA_VERSION, **asdict(state)})
 
 
 def _read_state(folder: Path) -> SearchState:
     """Read the state of a search. Raises CasstatError."""
     path = folder / STATE_FILE
-    try:
-        content: dict[str, Any] = json.loads(read_whole(path))
-        if content["schema_version"] != SCHEMA_VERSION:
-            raise CasstatError(f"{path}: written by another version of casstat")
-        steps = [dict(step) for step in content["steps"]]
-        return SearchState(
-            settings_of_content(content["settings"]),
-            tuple(map(str, content["objectives"])),
-            SearchPlan(**content["plan"]),
-            tuple((Step(step["rate"], step["length_s"], step["purpose"]), str(step["folder"])) for step in steps),
-        )
-    except OSError as error:
-        raise CasstatError(f"{path}: {error.strerror}") from None
-    except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
-        raise CasstatError(f"{path}: not the state of a search (hint: start a new one with another -o)") from None
+
+    def failure(reason: str) -> CasstatError:
+        return CasstatError(f"{path}: not the state of a search: {reason} (hint: start a new one with another -o)")
+
+    with file_errors(path, CasstatError):
+        content = read_content(path, failure)
+    if isinstance(content, dict) and content.get("schema_version") != SCHEMA_VERSION:
+        raise CasstatError(f"{path}: written by another version of casstat")
+    return value_of(content, SearchState, failure, lambda state: require_command(state.settings))
 
 
 def _differences(saved: SearchState, wanted: SearchState) -> Iterator[str]:
@@ -244,8 +241,8 @@ class _Search:
         step = next(running)
         while True:
             try:
-                if saved and saved[0][0] == step:
-                    name = saved.pop(0)[1]
+                if saved and saved[0].step == step:
+                    name = saved.pop(0).folder
                 else:
                     saved.clear()
                     if self._results and self._is_out_of_time(step):

@@ -4,14 +4,17 @@ import json
 import os
 import time
 from collections.abc import Callable
+from math import isfinite
 from pathlib import Path
+
+import msgspec
 
 from cli.errors import CasstatError
 from cli.run_folder import FOLDER_VARIABLE, RUNS_FOLDER, is_being_recorded
 from collector.printable import one_line
 from collector.redaction.redactor import Redactor
 from collector.runs.run import RunMark
-from collector.runs.run_file import is_finite, is_run, text_of
+from collector.runs.run_file import is_run
 from collector.runs.run_texts import MAX_TEXT_CHARS
 
 FILE = "marks.jsonl"
@@ -98,8 +101,8 @@ class MarksReader:
         if len(line) > MAX_LINE_BYTES:
             return None
         try:
-            content = json.loads(line)
-            time_s, text = content["time_s"], mark_text(self._redactor.text(text_of(content["text"])))
-        except (ValueError, RecursionError, KeyError, TypeError):
+            mark = msgspec.convert(json.loads(line), RunMark)
+        except (ValueError, RecursionError):
             return None
-        return RunMark(float(time_s), text) if is_finite(time_s) and text else None
+        text = mark_text(self._redactor.text(mark.text))
+        return RunMark(mark.time_s, text) if isfinite(mark.time_s) and text else None

@@ -110,18 +110,6 @@ def require_inside(path: str, noun: str, where: str) -> None:
         raise ValueError(f"'{path[:40]}' is not a path inside the {noun}'s directory (at {where})")
 
 
-def text_of(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{str(value)[:40]} is not a string")
-    return value
-
-
 def is_finite(value: Any) -> TypeGuard[float]:
     """Return whether a value is a number that can be converted to floating point, and neither NaN nor infinite."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= float_info.max
-
-
-def number_of(value: Any) -> float:
-    if not is_finite(value):
-        raise TypeError(f"{str(value)[:40]} is not a number")
-    return float(value)
