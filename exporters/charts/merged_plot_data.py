@@ -14,7 +14,7 @@ from collector.printable import count_text
 from collector.recording.header import Header
 from collector.recording.reader import Integrity
 from exporters.charts.plot_data import Mark, Phase, PlotData, Row
-from exporters.rows.merged_rows import Choice, table_of
+from exporters.rows.merged_rows import Choice, ClusterRow, table_of
 from exporters.rows.row_files import node_cells
 from exporters.rows.view import logged
 
@@ -69,7 +69,7 @@ def run_of(merged: Merged[NodeRows], choice: Choice, name: str, warm_up_s: float
     buckets: dict[str, list[Buckets | None]] = {word: [] for word in _SCOPES}
     for index in indices:
         cluster_sample = merged.cluster.get(index)
-        cluster.append(None if cluster_sample is None else table.cluster_row(cluster_sample, len(merged.nodes)))
+        cluster.append(None if cluster_sample is None else ClusterRow(table, cluster_sample, len(merged.nodes)))
         for operation, series in buckets.items():
             series.append(
                 None if cluster_sample is None else operation_buckets(choice, cluster_sample.sample, operation)

@@ -70,6 +70,11 @@ class Table:
     def header(self) -> list[str]:
         return list(self.row(NAME, Sample("", NEVER, {}, {}), 0, 0, ("", "")))
 
+    @cached_property
+    def column_by_name(self) -> Mapping[str, Column]:
+        """The columns of the view by name."""
+        return {column.name: column for column in self.view.columns}
+
     def cluster_row(self, cluster: ClusterSample, nodes: int) -> Row:
         """Return the cluster's row for an interval; `nodes` is the number of nodes in the run."""
         return self.row(NAME, cluster.sample, cluster.answered, nodes - cluster.answered, ("", ""))
@@ -100,6 +105,29 @@ class Table:
             TOTAL: rounded(operations.total_of(sample, operations.increase)),
             **last_cells(sample, is_decayed=operations.is_decayed(sample)),
         }
+
+
+class ClusterRow(Mapping[str, Cell]):
+    """The same as `Table.cluster_row`, but a cell is computed when it is first read: plots read few of them."""
+
+    def __init__(self, table: Table, cluster: ClusterSample, nodes: int) -> None:
+        self._table, self._cluster, self._nodes = table, cluster, nodes
+        self._cells = first_cells(NAME, cluster.sample, cluster.answered, nodes - cluster.answered)
+
+    def __getitem__(self, name: str) -> Cell:
+        if name not in self._cells:
+            column = self._table.column_by_name.get(name)
+            if column is not None:
+                self._cells[name] = rounded(column.of(self._cluster.sample))
+            elif name in self._table.header:
+                self._cells = self._table.cluster_row(self._cluster, self._nodes)
+        return self._cells[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._table.header)
+
+    def __len__(self) -> int:
+        return len(self._table.header)
 
 
 def first_cells(name: str, sample: Sample, answered: int, missing: int) -> Row:

@@ -24,7 +24,7 @@ from exporters.results.summary.client_values import (
     with_breaks,
     without_rests,
 )
-from exporters.rows.merged_rows import Choice, table_of
+from exporters.rows.merged_rows import Choice, ClusterRow, table_of
 
 Value = TypeVar("Value")
 # Times since the epoch have an error of less than a microsecond.
@@ -155,7 +155,7 @@ def merged_phases(
     buckets: list[dict[str, dict[int, Buckets]]] = [{operation.word: {} for operation in OPERATIONS} for _ in phases]
     for index, sample in merged.cluster.items():
         phase, number = grid.span_of(index), grid.number_in_span(index)
-        rows[phase][number] = table_of(choice).cluster_row(sample, len(merged.nodes))
+        rows[phase][number] = ClusterRow(table_of(choice), sample, len(merged.nodes))
         for operation in (operation.word for operation in OPERATIONS):
             histogram = operation_buckets(choice, sample.sample, operation)
             if histogram is not None:

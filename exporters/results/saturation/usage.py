@@ -155,6 +155,8 @@ def silent_gc_shares(grid: SpanGrid, node: NodeRun) -> dict[int, float]:
     """
     spans = {index: _span(grid, index) for index in sorted(node.intervals)}
     silent = [index for index in spans if not node.answered(node.intervals[index].sample)]
+    if not silent:
+        return {}
     logged = [span for interval in node.intervals.values() for span in _collections(interval.sample.events)]
     shares = {index: _overlap_s(spans[index], logged) / _length_s(spans[index]) for index in silent} if logged else {}
     for index, (_, end_s) in spans.items():
