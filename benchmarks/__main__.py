@@ -12,6 +12,7 @@ from benchmarks import (
     cost,
     exposition,
     fetch,
+    finish,
     lateness,
     line,
     merge,
@@ -45,6 +46,7 @@ BENCHMARKS = {
     "api": api.run,
     "shipping": shipping.run,
     "fetch": fetch.run,
+    "finish": finish.run,
     "lateness": lateness.run,
     "top": top.run,
 }

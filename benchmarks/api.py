@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from http import HTTPStatus
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ SCRAPERS = 50
 SCRAPE_PHASE_S = 20.0
 TICK_S = 0.1
 MAX_LATE_MS, MAX_CPU_MS = 10.0, 0.5
+# Fewer scrapes would not disturb the ticks.
+MIN_SCRAPES_PER_S = 10.0
 SHORT_SWITCH_INTERVAL_S = 0.0005
 HOST = "127.0.63.1"
 HEADERS = {"Accept": "text/plain;version=0.0.4", "Accept-Encoding": "gzip"}
@@ -45,7 +48,7 @@ def run() -> Iterator[Figure]:
             with _scrapers(port) as counts:
                 late_ms = _late_ms(SCRAPE_PHASE_S)
             label = f"{SCRAPERS} scrapers, switch interval {1000 * switch_s:g} ms"
-            yield Figure(f"{label}: scrapes", sum(counts) / SCRAPE_PHASE_S, "/s")
+            yield Figure(f"{label}: scrapes", sum(counts) / SCRAPE_PHASE_S, "/s", MIN_SCRAPES_PER_S, True)
             bound = MAX_LATE_MS if switch_s == SHORT_SWITCH_INTERVAL_S else None
             yield Figure(f"{label}: lateness, p99", late_ms, "ms", bound)
         sys.setswitchinterval(default_s)
@@ -107,7 +110,9 @@ def _send_requests(port: int, path: str, encoding: str, count: int) -> None:
     connection = http.client.HTTPConnection(HOST, port, timeout=30)
     for _ in range(count):
         connection.request("GET", path, headers={**HEADERS, "Accept-Encoding": encoding})
-        connection.getresponse().read()
+        response = connection.getresponse()
+        if response.status != HTTPStatus.OK or not response.read():
+            raise SystemExit(f"{path}: HTTP status {response.status}")
     connection.close()
 
 
@@ -120,6 +125,8 @@ def _cpu_ms(port: int, path: str, encoding: str) -> float:
         began_s = time.process_time()
         client.join()
         used_s = time.process_time() - began_s
+        if client.exitcode:
+            raise SystemExit("a client failed")
     return 1000 * used_s / REQUESTS
 
 

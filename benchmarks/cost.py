@@ -69,7 +69,10 @@ def _children_s() -> float:
 
 
 def sampler(node: Node, command: Sequence[str], warm_s: float = WARM_S) -> tuple[float, float]:
-    """Run a sampler; return the CPU time per second of its process, and of the node's threads that serve it."""
+    """Run a sampler; return the CPU time per second of its process, and of the node's threads that serve it.
+
+    Raises SystemExit if the sampler ends early.
+    """
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as running:
         try:
             process = psutil.Process(running.pid)
@@ -79,6 +82,8 @@ def sampler(node: Node, command: Sequence[str], warm_s: float = WARM_S) -> tuple
             elapsed_s = time.monotonic() - before[2]
             client_s = (cpu_s(process) - before[0]) / elapsed_s
             node_s = (answering_s(jvm(node)) - before[1]) / elapsed_s
+            if running.poll() is not None:
+                raise SystemExit(f"{' '.join(command[:4])}: ended during the measurement")
         finally:
             running.terminate()
     # The kernel counts CPU time in units of 10 ms, so assume that the process used at least one unit.

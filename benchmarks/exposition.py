@@ -21,6 +21,7 @@ from exporters.metrics_page.self_metrics import AgentHealth
 TABLES = 25
 TICKS = 60
 MAX_MS, MAX_REPEATED_MS = 10.0, 0.5
+MIN_SERIES = 3000
 IDENTITY = Identity("production", "dc1", "rack1", "10.20.30.40")
 
 
@@ -48,7 +49,7 @@ def run() -> Iterator[Figure]:
     client_ms = [_cpu_ms(lambda: generate_latest(registry)) for _ in range(10)]
     text_ms, gzip_ms = median(cpu_ms["text"][1:]), median(cpu_ms["gzip"][1:])
     series = sum(not line.startswith("#") for line in text.split("\n")[:-1])
-    yield Figure("series", series, "series")
+    yield Figure("series", series, "series", MIN_SERIES, True)
     yield Figure("values per tick", sum(len(scrape.values) for scrape in ticks[-1].scrapes), "values")
     yield Figure("size", len(text) / 1024, "KiB")
     yield Figure("size, gzip", len(page.get(openmetrics=False, compressed=True)) / 1024, "KiB")

@@ -32,6 +32,8 @@ def run() -> Iterator[Figure]:
         _fetch(agents, ten_minutes, RUN_S)
         # Nothing is missing, so `casstat fetch --recover` only merges, plots and summarises the run.
         finish_s = _measured("fetch", "--recover", str(ten_minutes))
+        if not (ten_minutes / "report.html").is_file():
+            raise SystemExit("the report was not written")
     yield Figure(f"{NODES} agents, an hour: casstat fetch", fetch_s, "s", MAX_FETCH_S)
     yield Figure(f"{NODES} agents, an hour: size", size / 2**20, "MiB")
     yield Figure(f"{NODES} nodes, ten minutes: tables, plots and summary", finish_s, "s", MAX_FINISH_S)

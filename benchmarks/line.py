@@ -21,7 +21,8 @@ def run() -> Iterator[Figure]:
     with real_node(10) as node, loaded(300):
         for flags in ([], ["-s", "-p"], ["--wide"]):
             yield from _line([*flags, "--jolokia", node.spec.jolokia_url], " ".join(["casstat 1", *flags]))
-    yield Figure("heavy packages imported by `casstat`", len(_imported()), "packages", 0)
+        heavy = _heavy_imports(["--jolokia", node.spec.jolokia_url])
+    yield Figure("heavy packages imported by `casstat`", len(heavy), "packages", 0)
 
 
 def _line(arguments: list[str], name: str) -> Iterator[Figure]:
@@ -34,13 +35,19 @@ def _line(arguments: list[str], name: str) -> Iterator[Figure]:
             time.sleep(SECONDS)
             used_s = cpu_s(process) - before_s
             resident_mb = process.memory_info().rss / 2**20
+            if running.poll() is not None:
+                raise SystemExit(f"{name}: ended during the measurement")
         finally:
             running.terminate()
     yield Figure(f"{name}: CPU", 1000 * used_s / SECONDS, "ms/tick", MAX_CPU_MS)
     yield Figure(f"{name}: resident memory", resident_mb, "MiB", MAX_MIB)
 
 
-def _imported() -> list[str]:
-    code = "import sys, cli.commands.line; print(*sys.modules)"
-    out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
-    return [name for name in HEAVY if name in out.split()]
+def _heavy_imports(options: list[str]) -> set[str]:
+    """Return the heavy packages that the command imports, at its start or later, while it prints two rows."""
+    command = [sys.executable, "-X", "importtime", "-m", "cli", "1", "2", *options]
+    lines = subprocess.run(command, check=True, capture_output=True, text=True).stderr.splitlines()
+    imported = {line.rpartition("|")[2].strip() for line in lines if line.startswith("import time:")}
+    if "cli.main" not in imported:
+        raise SystemExit("the command did not list its imports")
+    return {name.partition(".")[0] for name in imported}.intersection(HEAVY)

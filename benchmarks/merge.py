@@ -62,10 +62,11 @@ def run() -> Iterator[Figure]:
     yield from _compared_with_reference(paths[:REFERENCE_NODES])
 
 
-def measured(command: Sequence[str], *, quiet: bool = False) -> Cost:
-    """Run a program, if `quiet` without its messages, and return its cost. Raises SystemExit if it fails."""
+def measured(command: Sequence[str], *, quiet: bool = False, folder: Path | None = None) -> Cost:
+    """Run a program in `folder`, if `quiet` without its messages; return its cost. Raises SystemExit if it fails."""
     before_s, began_s, resident = _children_s(), time.monotonic(), 0
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL if quiet else None) as running:
+    messages = subprocess.DEVNULL if quiet else None
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=messages, cwd=folder) as running:
         process = psutil.Process(running.pid)
         while running.poll() is None:
             resident = max(resident, _resident(process))

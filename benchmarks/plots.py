@@ -8,6 +8,8 @@ from pathlib import Path
 from benchmarks import node_recordings, simulated_recordings
 from benchmarks.figures import Figure
 from benchmarks.merge import measured
+from exporters.charts.all_plots import PLOTS
+from exporters.charts.gnuplot_process import KINDS
 
 NODES = 3
 TICKS = 600
@@ -23,4 +25,4 @@ def run() -> Iterator[Figure]:
     yield Figure("casstat plot", cost.wall_s, "s", MAX_S)
     yield Figure("casstat plot, CPU", cost.cpu_s, "s")
     yield Figure("casstat plot, resident memory", cost.resident / 2**20, "MiB")
-    yield Figure("plots, PNG and SVG", plots, "files")
+    yield Figure("plots, PNG and SVG", plots, "files", len(PLOTS) * len(KINDS), True)

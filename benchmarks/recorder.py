@@ -54,7 +54,10 @@ def _recorder(node: Node) -> float:
             before = _tree_s(process), answering_s(jvm(node)), time.monotonic()
             time.sleep(SAMPLES)
             used_s = _tree_s(process) - before[0] + answering_s(jvm(node)) - before[1]
-            return used_s / (time.monotonic() - before[2])
+            elapsed_s = time.monotonic() - before[2]
+            if running.poll() is not None:
+                raise SystemExit("casstat record: ended during the measurement")
+            return used_s / elapsed_s
 
 
 def _tree_s(process: psutil.Process) -> float:

@@ -140,6 +140,7 @@ def _ship_hour(store: InfluxDB, journal: Path, folder: Path, cpu_share: float, b
     wall_s, cpu_s = time.monotonic() - began_s, _process_s() - before_s
     health = shipper.health()
     label = f"{shipper.ticks} ticks, {health.points} points into InfluxDB, CPU limit {100 * cpu_share:g}%"
+    yield Figure(f"{label}: points per tick", health.points / shipper.ticks, "points", 1, True)
     yield Figure(label, wall_s, "s", bound)
     yield Figure(f"{label}: CPU", cpu_s, "s")
 
