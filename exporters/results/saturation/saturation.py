@@ -291,10 +291,11 @@ def _order(finding: Finding) -> tuple[float, float]:
 
 def _state(resource: Resource, host: str, intervals: Sequence[Interval]) -> Finding | None:
     """Return the state of a resource on a host in one phase; None if it is unknown."""
-    known = [interval for interval in intervals if resource.is_saturated(interval.loads) is not None]
+    states = [(interval, resource.is_saturated(interval.loads)) for interval in intervals]
+    known = [interval for interval, state in states if state is not None]
     if len(known) < _MIN_INTERVALS:
         return None
-    begin = _begin([bool(resource.is_saturated(interval.loads)) for interval in known])
+    begin = _begin([state for _, state in states if state is not None])
     begin_s = None if begin is None else known[max(0, begin - 1)].end_s
     return Finding(resource, host, begin_s, _summaries(resource.all_limits, known[begin or 0 :]))
 

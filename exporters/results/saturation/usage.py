@@ -92,16 +92,19 @@ def node_usage(grid: SpanGrid, choice: Choice, node: NodeRun) -> dict[int, NodeU
 
 def with_cpu_ratios(nodes: Mapping[str, Mapping[int, Loads]]) -> dict[str, dict[int, Loads]]:
     """Add the ratio of a node's CPU time to the mean of all nodes to each interval in which all are known."""
-    result: dict[str, dict[int, Loads]] = {}
-    for node, intervals in nodes.items():
-        result[node] = {}
+    known: dict[int, list[float]] = {}
+    for intervals in nodes.values():
         for index, loads in intervals.items():
-            known = [other[index][_CPU] for other in nodes.values() if _CPU in other.get(index, {})]
-            ratio = (
-                {"cpu_ratio": loads[_CPU] * len(known) / sum(known)} if len(known) == len(nodes) and any(known) else {}
-            )
-            result[node][index] = {**loads, **ratio}
-    return result
+            if _CPU in loads:
+                known.setdefault(index, []).append(loads[_CPU])
+    totals = {index: sum(cpus) for index, cpus in known.items() if len(cpus) == len(nodes) and any(cpus)}
+    return {
+        node: {
+            index: {**loads, "cpu_ratio": loads[_CPU] * len(nodes) / totals[index]} if index in totals else loads
+            for index, loads in intervals.items()
+        }
+        for node, intervals in nodes.items()
+    }
 
 
 def _network_load(sample: Sample) -> dict[str, float]:
