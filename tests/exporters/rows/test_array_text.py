@@ -25,7 +25,7 @@ from exporters.rows.column_arrays import number_texts, rounded_numbers
 from exporters.rows.columns import rounded
 from exporters.rows.merged_rows import Choice, rows_text, table_of
 from exporters.rows.operation_columns import DECAYED_MEAN, Operations
-from exporters.rows.row_files import node_text
+from exporters.rows.row_files import node_cells, node_text
 
 CHOICES = (Choice(), Choice("k*"), Choice("ks", "t"), Choice("*", "t"), Choice("ks"), Choice(local=True))
 COLLECTIONS = "cassandra_jvm_gc_seconds_total"
@@ -136,6 +136,16 @@ def run_of(node: NodeColumns) -> NodeRun:
 def test_text_from_arrays_equals_that_of_rows(choice: Choice, data: st.DataObject) -> None:
     run, table = run_of(data.draw(nodes(choice))), table_of(choice)
     assert node_text(table, run) == rows_text(table.header, [row for _, row in table.node_rows(run)])
+
+
+@pytest.mark.parametrize("choice", CHOICES, ids=str)
+@given(data=st.data())
+def test_cells_from_arrays_equal_those_of_rows(choice: Choice, data: st.DataObject) -> None:
+    run, table = run_of(data.draw(nodes(choice))), table_of(choice)
+    names = data.draw(st.lists(st.sampled_from(table.header), min_size=1, unique=True))
+    expected = [(index, {name: row[name] for name in names}) for index, row in table.node_rows(run)]
+    # The texts differ if only one of the two cells is an integer.
+    assert repr(list(node_cells(table, run, names))) == repr(expected)
 
 
 @given(st.lists(NUMBERS, min_size=1, max_size=4))
