@@ -2,20 +2,23 @@
 
 import shlex
 import sys
-from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 from cli.errors import CasstatError
 
+ANALYSIS = ("numpy", "orjson")
+"""The packages of casstat[analysis] that merging requires, and so do tables, plots, summaries and reports."""
 
-def require_packages(purpose: str, *packages: str, also: Sequence[str] = ()) -> None:
-    """Raise CasstatError if `purpose`, such as an option, requires packages that are not installed.
 
-    The hint's command also installs the packages `also`, which are useful for it.
-    """
-    if any(find_spec(package) is None for package in packages):
-        command = install_command(*packages, *also)
+def has_packages(*packages: str) -> bool:
+    return all(find_spec(package) is not None for package in packages)
+
+
+def require_packages(purpose: str, *packages: str) -> None:
+    """Raise CasstatError if `purpose`, such as an option, requires packages that are not installed."""
+    if not has_packages(*packages):
+        command = install_command(*packages)
         raise CasstatError(f"{purpose} requires {' and '.join(packages)} (hint: run '{command}')")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from cli.errors import CasstatError
-from cli.install_hint import require_packages
+from cli.install_hint import ANALYSIS, require_packages
 from cli.parameters.parameter_types import Duration, RunName
 from cli.parameters.recording_options import CommandAfterDashes, ConditionType, record_options
 
@@ -91,7 +91,7 @@ def command(context: click.Context, /, **options: Any) -> None:
     The exit status is 0 if a rate meets all objectives, and 1 if none does.
     """
     # Before the import, because the program imports numpy.
-    require_packages("capacity", "numpy", also=["orjson"])
+    require_packages("capacity", *ANALYSIS)
     from cli.experiments.capacity_program import CapacityOptions, capacity
     from cli.record.record_program import RecordSettings
     from exporters.results.capacity.search import SearchPlan

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from cli.install_hint import ANALYSIS, require_packages
 from cli.parameters.parameter_types import Duration, RunName
 from cli.parameters.recording_options import CommandAfterDashes, record_options
 
@@ -58,6 +59,7 @@ def command(context: click.Context, /, **options: Any) -> None:
 
     The exit status is 1 if a run failed.
     """
+    require_packages("sweep", *ANALYSIS)
     from cli.experiments.sweep_program import sweep
     from cli.experiments.sweep_settings import SweepOptions, items_per_op_of, parameters_of, words_of
     from cli.record.record_program import RecordSettings

@@ -18,12 +18,11 @@ from uuid import uuid4
 import click
 
 from cli.errors import CasstatError
-from cli.install_hint import require_packages
+from cli.install_hint import ANALYSIS, require_packages
 from cli.parameters.parameter_types import bounds
 from cli.parameters.recording_options import ObjectUrl
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.object_storage import last_name, open_store, store_errors
-from collector.merge.merge import COLUMNAR_NEEDS
 from collector.printable import count_text, one_line
 from collector.recording.object_store import StoredObject, parts_of
 from collector.recording.recording_download import download_recordings, recorded_times
@@ -99,15 +98,15 @@ class MergeCluster:
 
         Raises OSError, ObjectStoreError and TooManySeriesError.
         """
-        from collector.merge.columnar.columnar_merge import columnar_merge
+        from collector.merge.merge import merge_all
         from collector.merge.stored_recordings import merge_stored
 
         stored = self.stored
         if stored is None:
-            return columnar_merge(recordings, jobs, 1, done, self.executor)
+            return merge_all(recordings, jobs, 1, done, self.executor)
         relative = [_relative(recording, stored.root) for recording in recordings]
         merge_task = partial(merge_stored, stored.recordings)
-        return columnar_merge(relative, jobs, 1, done, self.executor, merge_task)
+        return merge_all(relative, jobs, 1, done, self.executor, merge_task)
 
     def results(
         self,
@@ -221,7 +220,7 @@ def _connected(scheduler: str) -> Iterator[Any]:
 
 def worker_problem(client: Any) -> str:
     """Return why the workers cannot merge: there are none, or they lack a package or this version of casstat; or ""."""
-    versions = {name: client.run(version, name, on_error="return") for name in ("casstat", *COLUMNAR_NEEDS)}
+    versions = {name: client.run(version, name, on_error="return") for name in ("casstat", *ANALYSIS)}
     if not versions["casstat"]:
         return "the scheduler has no workers"
     for name, of_workers in versions.items():

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from cli.errors import CasstatError, note
-from cli.install_hint import require_packages
+from cli.install_hint import ANALYSIS, require_packages
 from cli.parameters.parameter_types import bounds
 from cli.parameters.recording_options import output_folder
 from cli.recordings.merge_cluster import MergeCluster
@@ -195,7 +195,7 @@ def write_series(settings: MergeSettings, folder: Path, cluster: MergeCluster | 
 
     With a cluster, its workers make the files. Raises CasstatError and click.UsageError.
     """
-    require_packages("--series", "numpy", "pyarrow", also=["orjson"])
+    require_packages("--series", *ANALYSIS, "pyarrow")
     source = run_at(settings.paths)
     node_recordings = _recordings(settings, source, quiet=True, cluster=cluster)
     clocks = _clocks(settings, node_recordings, source)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import click
 
 from cli.errors import CasstatError
+from cli.install_hint import ANALYSIS, require_packages
 from collector.file_access import file_errors
 from collector.recording.header import MAX_SERIES, TooManySeriesError
 
@@ -108,7 +109,8 @@ class Views:
         self._results: dict[View[Any], tuple[Merged[Any], Choice]] = {}
 
     def result_of(self, view: View[Any]) -> "tuple[Merged[Any], Choice]":
-        """Return the result of a view, once; raise as `View.merged`."""
+        """Return the result of a view, once; raise as `View.merged`, and CasstatError if a package is missing."""
+        require_packages("merging recordings", *ANALYSIS)
         together, self.waiting = self.waiting, []
         if len(together) > 1:
             # Views that cannot be made together, for example because they need too much memory, are made one by one.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.errors import CasstatError, echo, note
-from cli.install_hint import require_packages
+from cli.install_hint import ANALYSIS, require_packages
 from cli.recordings.recording_arguments import read_run_in
 from cli.recordings.views import completed
 from cli.run_folder import RUNS_FOLDER
@@ -61,7 +61,7 @@ def compare(settings: CompareSettings) -> int:
 
     Raises CasstatError and click.UsageError.
     """
-    require_packages("compare", "numpy", also=["orjson"])
+    require_packages("compare", *ANALYSIS)
     from exporters.results.comparison.comparison_output import comparison_json, comparison_lines, junit_xml
 
     report = comparison_of(*_sides(settings), settings.fail_if)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cli.errors import CasstatError, echo, note
-from cli.install_hint import require_packages
+from cli.install_hint import ANALYSIS, has_packages, install_command, require_packages
 from cli.parameters.recording_options import output_folder
 from cli.process_setup import interruptible
 from cli.recordings.merge_options import MergeSettings
@@ -63,6 +63,10 @@ def finish(folder: Path, run: Run, *, quiet: bool, has_report: bool = True) -> b
     """
     if not any(node.folder for node in run.nodes):
         raise CasstatError(f"{folder}: no node was recorded")
+    if not has_packages(*ANALYSIS):
+        steps = f"run '{install_command(*ANALYSIS)}', then 'casstat fetch --recover {folder}'"
+        note(f"{folder}: tables, plots, summary and report require {' and '.join(ANALYSIS)} (hint: {steps})")
+        return _concluded(folder, with_checked_conditions(run, None) if run.conditions else run)
     views = run_views(folder, run)
     # The recordings are read once for all steps, when the first one is completed.
     complete_summary = begun(completed_summary(views))
@@ -84,6 +88,10 @@ def finish(folder: Path, run: Run, *, quiet: bool, has_report: bool = True) -> b
         attempt(lambda: write_report(of_report, run, summary, folder))
     if not quiet:
         _print_summary(run, summary)
+    return _concluded(folder, run)
+
+
+def _concluded(folder: Path, run: Run) -> bool:
     _print_conditions(run)
     echo(folder, err=True)
     return any(condition.met for condition in run.conditions)
@@ -160,6 +168,7 @@ def report(settings: ReportSettings) -> list[Path]:
             raise CasstatError(f"{folder}: not a run directory")
     if is_being_recorded(settings.run):
         raise CasstatError(f"{settings.run}: the run is being recorded (hint: wait until it ends)")
+    require_packages("report", *ANALYSIS)
     run = read_run_in(settings.run)
     views = run_views(settings.run, run)
     complete_summary = begun(completed_summary(views))
@@ -184,7 +193,6 @@ def _baseline(baseline: Path, folder: Path) -> Baseline:
 
 def _comparison(baseline: Path, folder: Path) -> "Comparison":
     """Return the comparison of two runs. Raises CasstatError and click.UsageError."""
-    require_packages("a comparison with the baseline", "numpy", also=["orjson"])
     return comparison_of([baseline], [folder])
 
 

@@ -13,7 +13,6 @@ from cli.recordings.merge_program import recording_views
 from cli.recordings.recording_arguments import clocks_of
 from cli.recordings.views import View, Views, job_of
 from collector.file_access import file_errors
-from collector.merge.merge import merge_all
 from collector.merge.merge_job import Merged
 from collector.merge.recordings import recordings, sessions
 from collector.runs.run import ClientHost, Run
@@ -38,6 +37,8 @@ def run_views(folder: Path, run: Run) -> RunViews:
 
 def _merged_client_hosts(folder: Path, run: Run, views: Sequence[View[Any]]) -> list[tuple[Merged[Any], Choice]]:
     """Return the results for the client hosts with a recording. Raises CasstatError and TooManySeriesError."""
+    from collector.merge.merge import merge_all
+
     labels = _labels(run.client_hosts)
     hosts = {label: host for label, host in zip(labels, run.client_hosts, strict=True) if host.folder}
     choice = Choice()

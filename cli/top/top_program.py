@@ -1,6 +1,5 @@
 """The program behind `casstat top`: connects to nodes or reads a recording, then shows the screen or prints tables."""
 
-import json
 import os
 import shutil
 import signal
@@ -10,11 +9,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -126,7 +124,7 @@ def _plan_of_this_machine(settings: TopSettings, stack: ExitStack) -> Plan:
     clients = agents.clients(clients)
     if clients.private and not wait_for_answers(tuple(agents.journals), clients):
         raise CasstatError(f"no Cassandra answers on this machine (hint: {NAME_NODES}, or run 'casstat doctor')")
-    return replace(live_plan(tuple(agents.journals), clients), interval_s=interval_s, parse_json=_json_parser())
+    return replace(live_plan(tuple(agents.journals), clients), interval_s=interval_s)
 
 
 def _first_look(settings: TopSettings, environ: Mapping[str, str]) -> ViewState:
@@ -165,17 +163,7 @@ def plan_of(settings: TopSettings, environ: Mapping[str, str]) -> Plan:
         tls,
         lambda url: connect(url, _for(parse_address(url), settings.jolokia), environ),
         lambda: _rediscovered(settings, scheme),
-        _json_parser(),
     )
-
-
-def _json_parser() -> Callable[[bytes], Any]:
-    """Return orjson's parser if it is installed: it takes a third of the time, which matters for hundreds of agents."""
-    if find_spec("orjson") is None:
-        return json.loads
-    import orjson
-
-    return orjson.loads
 
 
 def _discovered(settings: TopSettings, scheme: str) -> list[NodeAddress]:

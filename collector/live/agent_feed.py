@@ -5,7 +5,7 @@ import errno
 import json
 import os
 import ssl
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 from urllib.parse import urlencode
 
@@ -46,7 +46,6 @@ class AgentFeed:
     """Follows one agent until cancelled.
 
     connections  the set of open connections, shared with the feed's owner, which checks their deadlines.
-    parse_json   parses JSON; raises ValueError if it is malformed.
     """
 
     def __init__(
@@ -57,7 +56,6 @@ class AgentFeed:
         tls: ssl.SSLContext | None,
         listener: FeedListener,
         connections: set[AgentConnection],
-        parse_json: Callable[[bytes], Any] = json.loads,
     ) -> None:
         self._key = key
         self._address = address
@@ -68,7 +66,6 @@ class AgentFeed:
         self._diagnostics = Diagnostics(address.host, address.scheme == "https", access)
         self._listener = listener
         self._connections = connections
-        self._parse_json = parse_json
         self._selectors: Sequence[str] = ()
         self._last_s: float | None = None
         self._event_stream: AgentConnection | None = None
@@ -217,7 +214,7 @@ class AgentFeed:
 
     def _json(self, data: bytes) -> Any:
         try:
-            return self._parse_json(data)
+            return json.loads(data)
         except (ValueError, RecursionError):
             raise AgentError("the response is not JSON (hint: check the agent's address)") from None
 

@@ -1,7 +1,6 @@
 """Follows many nodes in a thread: manages connections and deadlines, and closes each interval."""
 
 import asyncio
-import json
 import ssl
 import threading
 import time
@@ -61,7 +60,7 @@ class Plan:
 
     The peers of `seeds` are followed as well, and all nodes that `discover` returns, which may block. `access` returns
     the credentials for a casstat agent, and `tls` applies to casstat agents with https; `connect` returns a client for
-    the Jolokia agent at a URL. `parse_json` parses the agents' responses (see AgentFeed).
+    the Jolokia agent at a URL.
     """
 
     nodes: tuple[NodeAddress, ...]
@@ -71,7 +70,6 @@ class Plan:
     tls: ssl.SSLContext | None
     connect: "Callable[[str], Jolokia]"
     discover: Callable[[], Sequence[NodeAddress]] = tuple
-    parse_json: Callable[[bytes], Any] = json.loads
 
 
 class LiveCluster:
@@ -187,7 +185,7 @@ class LiveCluster:
         if node.is_agent:
             plan = self._plan
             tls = plan.tls if node.scheme == "https" else None
-            feed = AgentFeed(key, node, plan.access(node), tls, self, self._connections, plan.parse_json)
+            feed = AgentFeed(key, node, plan.access(node), tls, self, self._connections)
             self._agents[key] = feed
             self._start_task(feed.follow())
         else:

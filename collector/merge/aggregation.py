@@ -12,7 +12,6 @@ from math import inf
 from operator import itemgetter, truediv
 from typing import TypeVar, cast
 
-from collector.merge.grid import NodeInterval
 from collector.model import histogram
 from collector.model.histogram import Buckets
 from collector.model.identity import WATCHED, Placement
@@ -59,28 +58,6 @@ def counted_once(catalogue: Mapping[str, Metric], nodes: Iterable[tuple[Placemen
         unique_values = {series: value for series, value in sample.values.items() if series not in reported}
         samples.append(replace(sample, values=unique_values) if reported else sample)
     return samples
-
-
-def over_interval(catalogue: Mapping[str, Metric], sample: Sample, interval: NodeInterval, head: Header) -> Sample:
-    """Return a node's sample for the cluster's row: its summed rates, and the time of its counters, cover the interval.
-
-    Rates over different times must not be added up. A node that was down served nothing in that time, and the
-    operations of one that was not sampled are unknown, so that the sum is at least their number divided by the time.
-    """
-    known_s = max((sample.elapsed_s.get(source, 0.0) for source in head.sources), default=0.0)
-    unknown_s = interval.unknown_s
-    values: dict[Series, Derived] = {}
-    for series, value in sample.values.items():
-        if isinstance(value, Rate):
-            lag_s = allowed_lag_s(catalogue.get(series[0]), head, is_complete=not unknown_s)
-            if known_s + unknown_s - value.elapsed_s > lag_s:
-                values[series] = Rate(value.increase, value.elapsed_s, value.increase / (known_s + unknown_s))
-    if not values and not unknown_s:
-        return sample
-    elapsed_s = {
-        source: elapsed_s + unknown_s * (source in head.sources) for source, elapsed_s in sample.elapsed_s.items()
-    }
-    return replace(sample, values={**sample.values, **values}, elapsed_s=elapsed_s)
 
 
 def allowed_lag_s(metric: Metric | None, head: Header, *, is_complete: bool) -> float:

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory, gettempdir
 from typing import Any, TypeVar
 
 from collector.merge.clock_correction import ClockCorrection
-from collector.merge.columnar.columnar_merge import Part, merge_nodes
+from collector.merge.merge import Part, merge_nodes
 from collector.merge.merge_job import Job
 from collector.merge.node_columns import Ints
 from collector.merge.recordings import Recording, Session, sessions

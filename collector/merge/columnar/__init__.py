@@ -1,1 +1,1 @@
-"""The columnar merge: a vectorised implementation with the same results as the reference merge."""
+"""The columns of one node: decoding, rates and sums per interval, as arrays. Requires numpy and orjson."""

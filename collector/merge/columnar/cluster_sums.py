@@ -1,4 +1,9 @@
-"""Aggregation across nodes for all intervals at once; equivalent to `collector.merge.aggregation`."""
+"""Aggregation across nodes for all intervals at once; equivalent to `collector.merge.aggregation`.
+
+The rate of a counter that covers less than its node's interval is its increase divided by the whole interval, because
+rates over different times must not be added up. A node that was down served nothing in that time, and the operations of
+one that was not sampled are unknown, so that the sum is at least their number divided by the time.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -292,7 +297,7 @@ class ClusterSums:
 
 
 def _rate_times_s(metric: Metric, head: Header, elapsed: Floats, known_s: Floats, unknown_s: Floats) -> Floats:
-    """Return the times over which a node's increases are rates; see `aggregation.over_interval`."""
+    """Return the times over which a node's increases are rates."""
     lag_s, lag_if_complete_s = (aggregation.allowed_lag_s(metric, head, is_complete=known) for known in (False, True))
     if lag_s == np.inf:
         return elapsed

@@ -1,4 +1,4 @@
-"""Reduces a node's recording to the intervals of grids, one block at a time; equivalent to the reference merge.
+"""Reduces a node's recording to the intervals of grids, one block at a time.
 
 Requires numpy and orjson (casstat[analysis]). Sampling processes never load this module.
 """

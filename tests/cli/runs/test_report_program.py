@@ -1,14 +1,16 @@
 """`casstat report` writes the report of a run, and `import` updates it."""
 
-import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from cli.install_hint import install_command
 from cli.main import main
 from cli.runs.finish import finish
-from collector.runs.run import Run, RunCommand, RunNode, RunPhase
+from collector.runs.run import Run, RunCommand, RunCondition, RunNode, RunPhase
 from collector.runs.run_file import read_run, write_run
 from tests.cli.recordings.runs_with_settings import CLUSTER, VERSION, run_with_settings, settings
 from tests.collector.merge.recorded_nodes import BEGIN_S, busy, record
@@ -120,23 +122,47 @@ def test_a_report_contains_the_comparison_with_the_baseline(tmp_path: Path) -> N
     assert "| reads\\_per\\_s | 10 | 10 | +0.0% |" in text
 
 
-@pytest.mark.parametrize("has_numpy", [True, False])
-def test_a_report_is_written_if_the_runs_cannot_be_compared(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, has_numpy: bool
+def test_a_report_requires_packages(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with without_analysis():
+        assert main(["report", str(tmp_path / "run")]) == 1
+    command = install_command("numpy", "orjson")
+    assert capsys.readouterr().err == f"casstat: report requires numpy and orjson (hint: run '{command}')\n"
+
+
+def test_a_run_that_is_recorded_without_the_packages_can_be_completed_later(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    folder = tmp_path / "run"
+    before = {path.name for path in folder.iterdir()}
+    with without_analysis():
+        assert not finish(folder, run, quiet=False)
+    assert {path.name for path in folder.iterdir()} == before
+    steps = f"run '{install_command('numpy', 'orjson')}', then 'casstat fetch --recover {folder}'"
+    problem = f"{folder}: tables, plots, summary and report require numpy and orjson (hint: {steps})"
+    assert capsys.readouterr().err == f"casstat: {problem}\n{folder}\n"
+    assert not finish(folder, run, quiet=True)
+    assert {"merged", "report.html", "summary.json"} <= {path.name for path in folder.iterdir()}
+
+
+def test_a_condition_is_met_if_there_is_no_summary_to_check_it(run: Run, tmp_path: Path) -> None:
+    with without_analysis():
+        assert finish(tmp_path / "run", replace(run, conditions=(RunCondition("read_p99_ms > 5"),)), quiet=False)
+
+
+@contextmanager
+def without_analysis() -> Iterator[None]:
+    """In the block, casstat finds no optional package."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cli.install_hint.find_spec", lambda _: None)
+        yield
+
+
+def test_a_report_is_written_if_the_runs_cannot_be_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("a", "b"):
         run = run_with_settings(tmp_path / name, [settings(0)])
         write_run(tmp_path / name, replace(run, phases=(RunPhase(name, BEGIN_S, BEGIN_S + 60),)))
-    if not has_numpy:
-        monkeypatch.setitem(sys.modules, "numpy", None)
-        monkeypatch.setattr("cli.install_hint.find_spec", lambda _: None)
     assert main(["report", str(tmp_path / "b"), "--baseline", str(tmp_path / "a")]) == 0
-    problem = (
-        "the runs have no phase in common"
-        if has_numpy
-        else "a comparison with the baseline requires numpy (hint: run '"
-    )
-    assert capsys.readouterr().err.startswith(f"casstat: {problem}")
+    assert capsys.readouterr().err.startswith("casstat: the runs have no phase in common")
     assert "**The runs cannot be compared.**" in (tmp_path / "b" / "report.md").read_text()
 
 

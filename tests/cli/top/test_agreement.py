@@ -24,7 +24,6 @@ from collector.merge.columnar import cluster_sums
 from collector.merge.grid import Grid
 from collector.merge.merge_job import Job, Merged, NodeRun
 from collector.merge.recordings import recordings, sessions
-from collector.merge.reference_merge import reference_merge
 from collector.model.identity import Placement
 from collector.model.metric import Aggregation, Kind, Series, Value, Values
 from collector.model.snapshot import Scrape, Snapshot, Tick, with_rounded_times
@@ -33,6 +32,7 @@ from exporters.live.live_columns import COLUMN_INDEX, EVERY, SUMMED
 from exporters.live.live_frames import Wanted, frame_of
 from exporters.rows.merged_rows import Choice, table_of
 from tests.collector.merge.recorded_nodes import BEGIN_S, record
+from tests.collector.merge.reference_merge import reference_merge
 
 TICKS = 11
 COLLECTORS = ("G1 Young Generation", "ZGC Pauses", "ZGC Cycles")

@@ -16,7 +16,6 @@ from collector.merge.grid import Grid, NodeInterval
 from collector.merge.merge import merge
 from collector.merge.merge_job import Job, Merged, NodeRun
 from collector.merge.recordings import recordings, sessions
-from collector.merge.reference_merge import reference_merge
 from collector.model.histogram import Buckets, offsets, upper_bounds_of
 from collector.model.metric import Values
 from collector.model.sample import Derived, Rate, Sample
@@ -25,6 +24,7 @@ from collector.node.catalogue import CATALOGUE
 from collector.recording import writer
 from collector.recording.header import Header
 from collector.recording.writer import Journal, Limits
+from tests.collector.merge.reference_merge import reference_merge
 
 # The default start of a recording: a multiple of ten seconds, but not of a minute.
 BEGIN_S = 1_795_000_000.0

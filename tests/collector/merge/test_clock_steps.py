@@ -12,12 +12,12 @@ from collector.merge.grid import SpanGrid
 from collector.merge.merge import merge
 from collector.merge.merge_job import Job, NodeRun
 from collector.merge.recordings import Recording, recordings, sessions
-from collector.merge.reference_merge import reference_merge
 from collector.model.sample import Rate
 from collector.model.snapshot import Scrape
 from collector.recording.header import SeriesLimit
 from collector.recording.reader import Entry
 from tests.collector.merge.recorded_nodes import BEGIN_S, READS, busy, record, timed
+from tests.collector.merge.reference_merge import reference_merge
 
 TICKS = 100
 SPAN = (BEGIN_S + 20.5, BEGIN_S + 80.5)

@@ -18,7 +18,6 @@ from collector.merge.grid import Grid, NodeInterval, SpanGrid
 from collector.merge.merge import merge, merge_all
 from collector.merge.merge_job import Job, NodeRun
 from collector.merge.recordings import recordings, sessions
-from collector.merge.reference_merge import node_run, reference_merge
 from collector.model.metric import Kind, Metric, Series, Value
 from collector.model.sample import Sample
 from collector.model.snapshot import Event, Scrape, Snapshot, Tick, with_rounded_times
@@ -28,6 +27,7 @@ from collector.recording.header import Header
 from collector.recording.reader import Integrity
 from collector.recording.writer import Journal, Limits
 from tests.collector.merge.recorded_nodes import assert_same_values
+from tests.collector.merge.reference_merge import node_run, reference_merge
 from tests.examples import examples
 
 HEAP = Metric("heap_bytes", Kind.GAUGE, "bytes", "", scale=0.5)

@@ -12,7 +12,6 @@ from collector.merge.grid import Grid, SpanGrid
 from collector.merge.merge import merge
 from collector.merge.merge_job import Job
 from collector.merge.recordings import recordings, sessions
-from collector.merge.reference_merge import reference_merge
 from collector.model.metric import Series, Value
 from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import NEVER, Scrape, Snapshot, Tick, with_rounded_times
@@ -24,6 +23,7 @@ from exporters.results.summary.phase_summary import NEEDS as SUMMARY_NEEDS
 from exporters.rows.columns import Cell
 from exporters.rows.merged_rows import Choice, table_of
 from tests.collector.merge.recorded_nodes import BEGIN_S, assert_same_values, kept, record
+from tests.collector.merge.reference_merge import reference_merge
 from tests.examples import examples
 
 METRICS = tuple(CATALOGUE[name] for name in sorted(NEEDS))

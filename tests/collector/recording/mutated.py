@@ -10,13 +10,13 @@ from collector.merge.grid import Grid, NodeInterval
 from collector.merge.merge import merge
 from collector.merge.merge_job import Job, NodeRun
 from collector.merge.recordings import recordings, sessions
-from collector.merge.reference_merge import reference_merge
 from collector.model.sample import Rate
 from collector.model.snapshot import Snapshot
 from collector.recording.frames import MAGIC, Damage, Footer
 from collector.recording.journal_files import info, journal_files
 from collector.recording.reader import Entry, Integrity, TickOrder, read
 from collector.recording.writer import SUFFIX, files_of
+from tests.collector.merge.reference_merge import reference_merge
 
 READS = ("cassandra_client_requests_total", "Read")
 Mutation = Callable[[random.Random, Path], None]

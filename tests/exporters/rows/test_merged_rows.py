@@ -13,7 +13,6 @@ from collector.merge.grid import Grid
 from collector.merge.merge import merge
 from collector.merge.merge_job import Job, Merged
 from collector.merge.recordings import recordings, sessions
-from collector.merge.reference_merge import reference_merge
 from collector.node.metrics.requests import OPERATIONS, Operation
 from exporters.charts.merged_plot_data import NodeRows, node_rows, run_of
 from exporters.charts.plot_columns import slowest
@@ -22,6 +21,7 @@ from exporters.rows.columns import Cell
 from exporters.rows.merged_rows import Choice, header_text, rows_text, table_of
 from tests.collector.merge import recorded_nodes
 from tests.collector.merge.generated_runs import BEGIN_S, GeneratedNode, record, record_three_nodes
+from tests.collector.merge.reference_merge import reference_merge
 
 CHOICE = Choice()
 

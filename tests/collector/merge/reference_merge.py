@@ -1,10 +1,13 @@
-"""The reference merge: puts recordings onto one grid, one tick at a time. The columnar merge has the same result."""
+"""The reference merge: puts recordings onto one grid, one tick at a time, with the rates of the live line.
+
+It defines the result of the columnar merge.
+"""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from collector.merge import aggregation
-from collector.merge.aggregation import placement_of, shared_name
+from collector.merge.aggregation import allowed_lag_s, placement_of, shared_name
 from collector.merge.clock_correction import ClockCorrection, with_reference_time
 from collector.merge.coverage import NodeTick, has_failed, unknown_times
 from collector.merge.grid import ANY_TIME, ClusterSample, Grid, NodeInterval
@@ -13,7 +16,7 @@ from collector.merge.recordings import Recording
 from collector.model.identity import Placement
 from collector.model.metric import Kind, Metric, Series
 from collector.model.rates import Readings, Summary, rates, update_readings
-from collector.model.sample import Derived, Sample
+from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import Event, Tick
 from collector.node.metrics.separate_writes import with_separate_writes
 from collector.recording.frames import Damage
@@ -176,7 +179,7 @@ def cluster_sample(
     for node, node_spans in zip(nodes, spans, strict=True):
         if (interval := node.intervals.get(index)) is not None:
             sample = _restricted(interval.sample, metrics)
-            samples.append((placement_of(node.head), aggregation.over_interval(metrics, sample, interval, node.head)))
+            samples.append((placement_of(node.head), over_interval(metrics, sample, interval, node.head)))
             if node.answered(interval.sample):
                 answered += 1
                 inside = {series for series, (first, last) in node_spans.items() if first < index < last}
@@ -186,6 +189,28 @@ def cluster_sample(
     once = aggregation.counted_once(metrics, samples)
     sample = aggregation.merged(metrics, once, Tick(grid.end_of(index)), lacking)
     return ClusterSample(sample, answered, len(down_s), max(down_s, default=0.0))
+
+
+def over_interval(catalogue: Mapping[str, Metric], sample: Sample, interval: NodeInterval, head: Header) -> Sample:
+    """Return a node's sample for the cluster's row: its summed rates, and the time of its counters, cover the interval.
+
+    Rates over different times must not be added up. A node that was down served nothing in that time, and the
+    operations of one that was not sampled are unknown, so that the sum is at least their number divided by the time.
+    """
+    known_s = max((sample.elapsed_s.get(source, 0.0) for source in head.sources), default=0.0)
+    unknown_s = interval.unknown_s
+    values: dict[Series, Derived] = {}
+    for series, value in sample.values.items():
+        if isinstance(value, Rate):
+            lag_s = allowed_lag_s(catalogue.get(series[0]), head, is_complete=not unknown_s)
+            if known_s + unknown_s - value.elapsed_s > lag_s:
+                values[series] = Rate(value.increase, value.elapsed_s, value.increase / (known_s + unknown_s))
+    if not values and not unknown_s:
+        return sample
+    elapsed_s = {
+        source: elapsed_s + unknown_s * (source in head.sources) for source, elapsed_s in sample.elapsed_s.items()
+    }
+    return replace(sample, values={**sample.values, **values}, elapsed_s=elapsed_s)
 
 
 def _restricted(sample: Sample, metrics: Collection[str]) -> Sample:
