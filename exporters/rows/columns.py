@@ -17,7 +17,8 @@ from collector.model.metric import Kind, Metric, Series, WideColumn
 from collector.model.sample import Rate, Sample
 from collector.node.metrics.jvm import counts_pauses
 
-Cell = float | str | None
+Cell = int | float | str | None
+"""With `int`, so that whole numbers are still whole after reading a summary."""
 Formula = Callable[[Sample], Cell]
 """One of the formulas below, or any other function, which then costs more time in a merge."""
 JointFormula = Callable[[Sample], Sequence[Cell]]

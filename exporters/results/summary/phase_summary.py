@@ -7,7 +7,6 @@ hosts, and the nodes and intervals that the figures lack.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
-from typing import Any
 
 from collector.merge.coverage import NO_ANSWER, Gap, NodeCoverage
 from collector.merge.grid import ClusterSample
@@ -285,28 +284,3 @@ def coverage_texts(nodes: Sequence[NodeCoverage], clock: Callable[[float], str])
 def time_of_day(time_s: float) -> str:
     """Return the local time of day."""
     return local_time(time_s, "%H:%M:%S")
-
-
-def coverage_of_content(content: Any) -> tuple[NodeCoverage, ...]:
-    """Return the nodes in a summary's decoded JSON. Raises KeyError, TypeError, ValueError and AttributeError."""
-    return tuple(
-        NodeCoverage(
-            str(node["node"]),
-            None if node["interval_s"] is None else float(node["interval_s"]),
-            int(node["intervals"]),
-            int(node["missing"]),
-            tuple(
-                Gap(
-                    float(gap["begin_s"]),
-                    float(gap["end_s"]),
-                    str(gap["cause"]),
-                    int(gap["intervals"]),
-                    bool(gap["restarted"]),
-                    bool(gap["is_open"]),
-                )
-                for gap in node["gaps"]
-            ),
-            str(node["problem"]),
-        )
-        for node in content
-    )
