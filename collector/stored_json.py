@@ -26,11 +26,15 @@ _KINDS = {
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
 
 
-def read_content(path: Path, failure: Failure, max_bytes: int = MAX_BYTES) -> Any:
-    """Return the decoded JSON of a file for `value_of`. Raises `failure` and OSError."""
+def read_content(
+    path: Path, failure: Failure, max_bytes: int = MAX_BYTES, *, constant: Callable[[str], Any] = str
+) -> Any:
+    """Return the decoded JSON of a file for `value_of`. Raises `failure` and OSError.
+
+    `constant` returns what NaN and the infinities stand for: by default a text, which is refused as a number.
+    """
     try:
-        # A text in place of NaN is refused where a number is needed.
-        return json.loads(read_whole(path, max_bytes), parse_float=_number, parse_constant=str)
+        return json.loads(read_whole(path, max_bytes), parse_float=_number, parse_constant=constant)
     except UnsuitableFileError as error:
         raise failure(str(error)) from None
     except (ValueError, RecursionError):
@@ -81,6 +85,6 @@ def _reason(text: str, content: Any) -> str:
         kind = named[1].removesuffix(" | null")
         what = f"{str(content)[:40]} is not {_KINDS.get(kind, kind)}"
     else:
-        # The field that is missing, or a number that is out of range.
-        what = f"'{named[1]}'" if len(named) > 1 else what.lower()
+        # The field that is missing, or "Number out of range", in the words of `float`.
+        what = f"'{named[1]}'" if len(named) > 1 else "int too large to convert to float"
     return f"{what} (at {path.lstrip('.')})" if path else what

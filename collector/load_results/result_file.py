@@ -11,11 +11,12 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from collector.file_access import UnsuitableFileError, read_whole, replace_file
+from collector.file_access import replace_file
 from collector.garbage_collection import gc_paused
-from collector.load_results.client_result import ClientInterval, ClientResult, Latency, Operation
+from collector.load_results.client_result import ClientInterval, ClientResult, Latency
 from collector.load_results.result_checks import require_values
 from collector.printable import one_line
+from collector.stored_json import read_content, value_of
 
 FOLDER = "clients"
 SCHEMA_VERSION = 1
@@ -74,13 +75,8 @@ def write_result(path: Path, result: ClientResult) -> None:
 @gc_paused()
 def read_result(path: Path) -> ClientResult:
     """Return the result in a file. Raises ResultFileError and OSError."""
-    try:
-        content = json.loads(read_whole(path, MAX_BYTES))
-    except UnsuitableFileError as error:
-        raise ResultFileError(str(error)) from None
-    except (ValueError, RecursionError):
-        raise ResultFileError("not JSON") from None
-    return result_of(content)
+    # `require_values` states the time of an impossible number.
+    return result_of(read_content(path, ResultFileError, MAX_BYTES, constant=float))
 
 
 def result_of(content: Any) -> ClientResult:
@@ -88,50 +84,39 @@ def result_of(content: Any) -> ClientResult:
     if not isinstance(content, dict) or content.get("schema_version") != SCHEMA_VERSION:
         raise ResultFileError("not a client result of a supported version (hint: update casstat)")
     try:
-        return _result(content)
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        content = {**content, "operations": [*map(_with_latencies, content["operations"])]}
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ResultFileError(f"malformed field: {one_line(error)}") from None
+    return value_of(content, ClientResult, ResultFileError, _require_possible)
 
 
-def _result(content: Mapping[str, Any]) -> ClientResult:
-    return ClientResult(
-        str(content["format"]),
-        str(content["tool"]),
-        str(content["source"]),
-        tuple(map(_operation, content["operations"])),
-        content.get("estimated_clock") is True,
-        tuple(map(str, content.get("notes", ()))),
-        str(content.get("checksum", "")),
-    )
+def _with_latencies(operation: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an operation in decoded JSON with mappings instead of pairs.
+
+    Raises KeyError, TypeError, ValueError and AttributeError.
+    """
+    total = operation.get("total")
+    intervals = [*map(_with_mappings, operation["intervals"])]
+    return {**operation, "intervals": intervals, "total": None if total is None else _with_mappings(total)}
 
 
-def _operation(content: Mapping[str, Any]) -> Operation:
-    total = content.get("total")
-    intervals = tuple(map(_interval, content["intervals"]))
-    return Operation(str(content["name"]), intervals, None if total is None else _interval(total))
+def _with_mappings(interval: Mapping[str, Any]) -> dict[str, Any]:
+    known = {kind: interval[kind] for kind in ("response", "service") if interval.get(kind) is not None}
+    return {**interval, **{kind: _latency(latency) for kind, latency in known.items()}}
 
 
-def _interval(content: Mapping[str, Any]) -> ClientInterval:
-    interval = ClientInterval(
-        float(content["begin_s"]),
-        float(content["end_s"]),
-        int(content["completed"]),
-        {str(kind): int(count) for kind, count in content.get("errors", {}).items()},
-        _latency(content.get("response")),
-        _latency(content.get("service")),
-    )
-    require_values(interval)
-    return interval
-
-
-def _latency(content: Mapping[str, Any] | None) -> Latency | None:
-    if content is None:
-        return None
-    pairs: Sequence[Sequence[int]] = content.get("counts", ())
+def _latency(content: Mapping[str, Any]) -> dict[str, Any]:
+    pairs: Sequence[Sequence[Any]] = content.get("counts", ())
     if not set(map(len, pairs)) <= {2}:
         raise ValueError("counts must be pairs")
-    values = accumulate(map(int, map(itemgetter(0), pairs)))
     # There may be millions of pairs, so they are converted without a loop in Python.
-    counts = dict(zip(values, map(int, map(itemgetter(1), pairs)), strict=True))
-    stated_s = {float(percentage): float(value_s) for percentage, value_s in content.get("stated_s", ())}
-    return Latency(counts, stated_s)
+    values = accumulate(map(itemgetter(0), pairs))
+    return {
+        "counts": dict(zip(values, map(itemgetter(1), pairs), strict=True)),
+        "stated_s": dict(content.get("stated_s", ())),
+    }
+
+
+def _require_possible(result: ClientResult) -> None:
+    for part in result.parts:
+        require_values(part)
