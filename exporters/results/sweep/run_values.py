@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass, replace
 from math import inf
 from typing import Any
 
+import msgspec
+
 from collector.load_results.client_result import ClientResult, Latency
 from collector.model import histogram
 from collector.model.histogram import Buckets
@@ -19,7 +21,6 @@ CLIENT, SERVER = "client", "server"
 """Where values come from: the results of the load generators, or the servers' operations."""
 VERSION = 2
 """The version of the values as JSON."""
-_NUMBERS = ("ops_per_s", "whole_ops_per_s", "attempts", "errors", "mean_ms", "intervals_missing")
 
 
 @dataclass(frozen=True)
@@ -149,31 +150,13 @@ def values_of_content(content: Any) -> RunValues:
     try:
         if content["version"] != VERSION or content["source"] not in (CLIENT, SERVER):
             raise ValueError("another version")
-        numbers = {name: None if content[name] is None else float(content[name]) for name in _NUMBERS}
-        return RunValues(
-            content["source"],
-            operations=float(content["operations"]),
-            latency_kind=str(content["latency_kind"]),
-            latency=_latency(content["latency"]),
-            remark=str(content["remark"]),
-            buckets=_buckets(content["buckets"]),
-            **numbers,
-        )
-    except (KeyError, TypeError, AttributeError, OverflowError) as error:
+        if (latency := content.get("latency")) is not None:
+            content = {**content, "latency": {name: dict(pairs) for name, pairs in latency.items()}}
+        if (buckets := content.get("buckets")) is not None:
+            content = {**content, "buckets": {**buckets, "upper_bounds": [*buckets["upper_bounds"], inf]}}
+        values = msgspec.convert(content, RunValues, strict=False)
+    except (KeyError, TypeError, AttributeError, msgspec.ValidationError) as error:
         raise ValueError(f"malformed: {error}") from None
-
-
-def _latency(content: Mapping[str, Any] | None) -> Latency | None:
-    if content is None:
-        return None
-    counts = {int(value): int(count) for value, count in content["counts"]}
-    return Latency(counts, {float(percentage): float(value) for percentage, value in content["stated_s"]})
-
-
-def _buckets(content: Mapping[str, Any] | None) -> Buckets | None:
-    if content is None:
-        return None
-    bounds, counts = (tuple(map(float, content[name])) for name in ("upper_bounds", "counts"))
-    if len(bounds) + 1 != len(counts):
+    if values.buckets is not None and len(values.buckets.upper_bounds) != len(values.buckets.counts):
         raise ValueError("the numbers of bounds and counts differ")
-    return Buckets((*bounds, inf), counts, float(content["low"]))
+    return values
