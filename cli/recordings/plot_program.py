@@ -1,6 +1,6 @@
 """Draws the plots of recordings, or of several runs in one, for `casstat plot` and `casstat record`."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -66,31 +66,36 @@ def plot_into(settings: MergeSettings, folder: Path, drawing: Drawing, *, quiet:
         run = _overlay(settings, drawing)
     else:
         run = completed(_single_run(recording_views(settings, quiet=quiet), settings, drawing))
-    yield from _drawn(run, plots, folder, drawing)
+    yield from _begun(run, plots, folder, drawing)()
 
 
-def plots(views: Views, settings: MergeSettings, folder: Path) -> Step[list[Path]]:
-    """Write all plots of a run to a directory; return the paths of the drawn files.
+def plots(views: Views, settings: MergeSettings, folder: Path) -> Step[Callable[[], list[Path]]]:
+    """Begin to draw all plots of a run; return a function that waits for them, and returns the paths of the files.
 
-    Raises CasstatError and click.UsageError.
+    Both raise CasstatError; the step also raises click.UsageError.
     """
     from exporters.charts.all_plots import PLOTS
 
     run = yield from _single_run(views, settings, Drawing())
-    return _drawn(run, PLOTS, folder, Drawing())
+    return _begun(run, PLOTS, folder, Drawing())
 
 
-def _drawn(run: PlotData, plots: "Sequence[Plot]", folder: Path, drawing: Drawing) -> list[Path]:
-    """Write plots to a directory; return the paths of the drawn files. Raises CasstatError."""
+def _begun(run: PlotData, plots: "Sequence[Plot]", folder: Path, drawing: Drawing) -> Callable[[], list[Path]]:
+    """Write the scripts of plots to a directory, and begin to draw them; return as `plots`. Raises CasstatError."""
     from exporters.charts.all_plots import write
-    from exporters.charts.gnuplot_process import GnuplotError, draw
+    from exporters.charts.gnuplot_process import GnuplotError, begin_drawing
 
     with output_folder(folder):
         scripts = write(run, folder, plots=plots, theme=drawing.theme, only=drawing.only or None, size=drawing.size)
+    wait = begin_drawing(scripts)
+
+    def drawn() -> list[Path]:
         try:
-            return draw(scripts)
+            return wait()
         except GnuplotError as error:
             raise CasstatError(str(error)) from None
+
+    return drawn
 
 
 def _overlay(settings: MergeSettings, drawing: Drawing) -> PlotData:

@@ -70,11 +70,8 @@ def finish(folder: Path, run: Run, *, quiet: bool, has_report: bool = True) -> b
     views = run_views(folder, run)
     # The recordings are read once for all steps, when the first one is completed.
     complete_summary = begun(completed_summary(views))
-    plot_settings = MergeSettings((folder,), points=POINTS)
-    steps = [
-        begun(tables(views.nodes, MergeSettings((folder,)), folder / MERGED_FOLDER)),
-        begun(plots(views.nodes, plot_settings, folder / PLOTS_FOLDER)),
-    ]
+    write_tables = begun(tables(views.nodes, MergeSettings((folder,)), folder / MERGED_FOLDER))
+    begin_plots = begun(plots(views.nodes, MergeSettings((folder,), points=POINTS), folder / PLOTS_FOLDER))
     of_report = ReportViews.of(views) if has_report else None
     summary = attempt(complete_summary)
     if summary is not None:
@@ -82,10 +79,13 @@ def finish(folder: Path, run: Run, *, quiet: bool, has_report: bool = True) -> b
     if run.conditions:
         run = with_checked_conditions(run, summary)
         attempt(lambda: _write_run(folder, run))
-    for step in steps:
-        attempt(step)
+    # gnuplot draws while the report is written.
+    wait_for_plots = attempt(begin_plots)
+    attempt(write_tables)
     if summary is not None and of_report is not None:
         attempt(lambda: write_report(of_report, run, summary, folder))
+    if wait_for_plots is not None:
+        attempt(wait_for_plots)
     if not quiet:
         _print_summary(run, summary)
     return _concluded(folder, run)

@@ -2,7 +2,7 @@
 
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -29,6 +29,17 @@ def draw(
     `environ` is gnuplot's environment; None means that of this process. Raises GnuplotError if gnuplot is missing,
     fails, or takes longer than `timeout_s` for a script; the other plots are still drawn.
     """
+    return begin_drawing(scripts, program=program, timeout_s=timeout_s, environ=environ)()
+
+
+def begin_drawing(
+    scripts: Sequence[Path],
+    *,
+    program: str = "gnuplot",
+    timeout_s: float = TIMEOUT_S,
+    environ: Mapping[str, str] | None = None,
+) -> Callable[[], list[Path]]:
+    """Run gnuplot on each script in the background; return a function that waits for the image files, like `draw`."""
 
     def run(script: Path) -> GnuplotError | None:
         try:
@@ -37,10 +48,18 @@ def draw(
             return error
         return None
 
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        errors = [error for error in pool.map(run, scripts) if error is not None]
-    _raise_first(errors)
-    return [script.with_suffix(f".{kind}") for script in scripts for kind in KINDS]
+    pool = ThreadPoolExecutor(_AT_ONCE)
+    results = pool.map(run, scripts)
+
+    def wait() -> list[Path]:
+        try:
+            errors = [error for error in results if error is not None]
+        finally:
+            pool.shutdown(cancel_futures=True)
+        _raise_first(errors)
+        return [script.with_suffix(f".{kind}") for script in scripts for kind in KINDS]
+
+    return wait
 
 
 def _raise_first(errors: Sequence[GnuplotError]) -> None:
