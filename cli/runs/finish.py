@@ -64,8 +64,8 @@ def finish(folder: Path, run: Run, *, quiet: bool, has_report: bool = True) -> b
     if not any(node.folder for node in run.nodes):
         raise CasstatError(f"{folder}: no node was recorded")
     if not has_packages(*ANALYSIS):
-        steps = f"run '{install_command(*ANALYSIS)}', then 'casstat fetch --recover {folder}'"
-        note(f"{folder}: tables, plots, summary and report require {' and '.join(ANALYSIS)} (hint: {steps})")
+        hint = f"run '{install_command(*ANALYSIS)}', then 'casstat fetch --recover {folder}'"
+        note(f"{folder}: tables, plots, summary and report require {' and '.join(ANALYSIS)} (hint: {hint})")
         return _concluded(folder, with_checked_conditions(run, None) if run.conditions else run)
     views = run_views(folder, run)
     # The recordings are read once for all steps, when the first one is completed.

@@ -234,7 +234,7 @@ class ColumnArrays:
     def _(self, formula: LatencyQuantile) -> Floats:
         operations = self._operations
         decayed_s = self.column(Gauge((*operations.series(operations.decayed, formula.operation), f"{formula.q:g}")))
-        quantiles_s = np.where(decayed_s != 0, decayed_s, np.nan)
+        quantiles_s: Floats = np.where(decayed_s != 0, decayed_s, np.nan)
         for latencies in self._latencies(formula.operation):
             quantiles_s[latencies.rows] = latencies.quantile(formula.q)
         return MS * quantiles_s

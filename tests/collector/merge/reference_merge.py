@@ -214,8 +214,6 @@ def over_interval(catalogue: Mapping[str, Metric], sample: Sample, interval: Nod
 
 
 def _restricted(sample: Sample, metrics: Collection[str]) -> Sample:
-    values, spread = (
-        {series: value for series, value in items.items() if series[0] in metrics}
-        for items in (sample.values, sample.spread)
-    )
+    values = {series: value for series, value in sample.values.items() if series[0] in metrics}
+    spread = {series: ends for series, ends in sample.spread.items() if series[0] in metrics}
     return replace(sample, values=values, spread=spread)
