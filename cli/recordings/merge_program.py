@@ -257,8 +257,9 @@ def pack_node(run: str, choice: "Choice", node: "NodeRun") -> "Files":
 
 
 def _node_files(run: str, choice: "Choice", node: "NodeRun") -> "Files":
+    from exporters.rows.column_arrays import node_text
     from exporters.rows.merged_rows import table_of
-    from exporters.rows.row_files import files_of, node_text
+    from exporters.rows.row_files import files_of
 
     table = table_of(choice)
     return files_of(table, run, node.node, node_text(table, node))

@@ -159,7 +159,7 @@ def _whole(run: Run, phases: Sequence[RunPhase]) -> tuple[float, float]:
 
 def node_coverage(spans: Sequence[tuple[float, float]], _choice: Choice, node: NodeRun) -> list[NodeCoverage]:
     """Return a node's coverage of each time range; merges can call it in another process."""
-    return coverage_of(node.node, node.ticks, spans, paced=node.head.paced)
+    return coverage_of(node.node, node.columns.all_ticks, spans, paced=node.head.paced)
 
 
 def node_peaks(grid: SpanGrid, choice: Choice, node: NodeRun) -> tuple[dict[int, dict[str, Peak]], NodeSettings]:

@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import nullcontext
-from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -49,16 +48,7 @@ def merge_nodes(
     for recording in recordings:
         for job, (results, sums), node in zip(jobs, parts, reduced(recording, jobs), strict=True):
             sums.add(node)
-            run = NodeRun(
-                node.node,
-                node.head,
-                partial(node.intervals, job.wanted),
-                node.integrity,
-                node,
-                outside=node.outside,
-                ticks=node.all_ticks,
-            )
-            results.append(job.result(run))
+            results.append(job.result(NodeRun(node, job.wanted)))
     return parts
 
 

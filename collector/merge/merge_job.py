@@ -1,14 +1,13 @@
 """The input and output of a merge: its jobs, each node's run and result, and the merged runs."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from collector.merge.clock_correction import IDENTITY, ClockCorrection
-from collector.merge.coverage import NodeTick
 from collector.merge.grid import ANY_TIME, ClusterSample, Grid, NodeInterval, SpanGrid
 from collector.merge.recordings import Recording
 from collector.model.metric import Metric, Series
@@ -27,44 +26,29 @@ Product = TypeVar("Product")
 
 @dataclass(frozen=True)
 class NodeRun:
-    """One node's intervals on the grid.
+    """One node's intervals on the grid, as arrays; as objects, they have only the `wanted` series (see `Job`)."""
 
-    read_intervals  returns `intervals`.
-    integrity       the defects in the node's files.
-    columns         the same intervals as arrays, if the columnar merge made them.
-    outside         the texts on ticks that belong to no interval: the last ones before the first interval or, if
-                    there are none, the first ones after it.
-    ticks           all ticks of the recording, inside and outside the grid, in the order in which they were recorded.
-    """
+    columns: "NodeColumns"
+    wanted: frozenset[str | Series] | None = None
 
-    node: str
-    head: Header
-    read_intervals: Callable[[], Mapping[int, NodeInterval]]
-    integrity: Integrity = Integrity()  # noqa: RUF009 - it is frozen
-    columns: "NodeColumns | None" = None
-    outside: Mapping[Series, str] = field(default_factory=dict)
-    ticks: Sequence[NodeTick] = ()
+    @property
+    def node(self) -> str:
+        return self.columns.node
+
+    @property
+    def head(self) -> Header:
+        return self.columns.head
 
     @cached_property
     def intervals(self) -> Mapping[int, NodeInterval]:
         """The intervals with at least one of the node's ticks, by index."""
-        return self.read_intervals()
-
-    @property
-    def texts(self) -> Sequence[Mapping[Series, object]]:
-        """The texts of each interval, which may be among other values."""
-        if self.columns is not None:
-            return self.columns.texts
-        return [interval.sample.values for interval in self.intervals.values()]
+        return self.columns.intervals(self.wanted)
 
     @property
     def events(self) -> Iterator[tuple[float, Sequence[Event]]]:
         """The end of each interval with events, and its events."""
-        if self.columns is not None:
-            grid, of_intervals = self.columns.grid, zip(self.columns.indices, self.columns.events, strict=True)
-            return ((grid.end_of(index), events) for index, events in of_intervals if events)
-        samples = (interval.sample for interval in self.intervals.values())
-        return ((sample.tick.time_s, sample.events) for sample in samples)
+        grid, of_intervals = self.columns.grid, zip(self.columns.indices, self.columns.events, strict=True)
+        return ((grid.end_of(index), events) for index, events in of_intervals if events)
 
     def answered(self, sample: Sample) -> bool:
         """Return whether Cassandra answered in the interval of `sample`, one of the node's samples."""
@@ -138,12 +122,9 @@ class Job(Generic[Product]):
 
     def result(self, run: NodeRun) -> NodeResult[Product]:
         """Return a node's result, including its product."""
-        if run.columns is not None:
-            ticks, missed = sum(run.columns.ticks), sum(run.columns.missed)
-        else:
-            ticks = sum(interval.ticks for interval in run.intervals.values())
-            missed = sum(interval.sample.tick.missed for interval in run.intervals.values())
-        return NodeResult(run.node, run.head, ticks, missed, run.integrity, self.make(run))
+        columns = run.columns
+        ticks, missed = sum(columns.ticks), sum(columns.missed)
+        return NodeResult(run.node, run.head, ticks, missed, columns.integrity, self.make(run))
 
 
 def folders_of(recordings: Sequence[Recording]) -> dict[str, frozenset[Path]]:

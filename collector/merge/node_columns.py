@@ -68,8 +68,11 @@ class IntervalSums:
 class NodeColumns:
     """A node's intervals on a grid in columnar form.
 
-    indices  the interval index for each row.
-    outside, all_ticks  see `NodeRun.outside` and `NodeRun.ticks`.
+    indices    the interval index for each row.
+    integrity  the defects in the node's files.
+    outside    the texts on ticks that belong to no interval: the last ones before the first interval or, if there are
+               none, the first ones after it.
+    all_ticks  all ticks of the recording, inside and outside the grid, in the order in which they were recorded.
     unknown_s  `NodeInterval.unknown_s` by interval index, unless it is 0.
     """
 
@@ -85,13 +88,13 @@ class NodeColumns:
     late_s: list[float]
     missed: list[int]
     ticks: list[int]
-    integrity: Integrity
+    integrity: Integrity = Integrity()  # noqa: RUF009 - it is frozen
     outside: Mapping[Series, str] = field(default_factory=dict)
     all_ticks: Sequence[NodeTick] = ()
     unknown_s: Mapping[int, float] = field(default_factory=dict)
 
     def intervals(self, wanted: Collection[str | Series] | None = None) -> dict[int, NodeInterval]:
-        """Return the same intervals as `node_intervals`, with only the `wanted` metrics and series (all if None)."""
+        """Return the intervals by index, with only the `wanted` metrics and series (all if None)."""
         values, spread = self._values(wanted)
         covered = {source: elapsed.tolist() for source, elapsed in self.elapsed.items()}
         intervals = {}

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from collector.merge.merge_job import NodeRun
 from collector.model.identity import IDENTITY_LABELS
 from collector.model.metric import Series
-from collector.model.sample import Rate
 from collector.node.metrics.tables import is_system_keyspace
 
 if TYPE_CHECKING:
@@ -86,11 +85,11 @@ def settings_of(run: NodeRun) -> NodeSettings:
     A short run may contain no reading of a text, because versions and locations are read only once a minute. Its
     recording begins earlier than the run, or with the first tick, which belongs to no interval.
     """
-    texts, replication = _settings_in(run.outside), _replication_in(run.outside)
-    for values in filter(None, run.texts):
+    texts, replication = _settings_in(run.columns.outside), _replication_in(run.columns.outside)
+    for values in filter(None, run.columns.texts):
         texts |= _settings_in(values)
         replication |= _replication_in(values)
-    sizes, collectors, levels = _numbers_in(run) if run.columns is None else _numbers_in_columns(run.columns)
+    sizes, collectors, levels = _numbers_in(run.columns)
     return NodeSettings(
         **texts,
         **sizes,
@@ -105,7 +104,7 @@ _Numbers = tuple[Mapping[str, str], Set[str], Set[str]]
 """The sizes of a node by name, its garbage collectors, and the consistency levels of its requests."""
 
 
-def _numbers_in_columns(node: "NodeColumns") -> _Numbers:
+def _numbers_in(node: "NodeColumns") -> _Numbers:
     sizes = {}
     for series, name in SIZES.items():
         if series in node.sums.gauges:
@@ -120,22 +119,6 @@ def _numbers_in_columns(node: "NodeColumns") -> _Numbers:
     levels = {
         " ".join(series[1:]) for series in counters if series[0] == _CONSISTENCY and (counters[series][0] > 0).any()
     }
-    return sizes, collectors, levels
-
-
-def _numbers_in(run: NodeRun) -> _Numbers:
-    sizes: dict[str, str] = {}
-    collectors, levels = set[str](), set[str]()
-    for interval in run.intervals.values():
-        values = interval.sample.values
-        for series, name in SIZES.items():
-            if name not in sizes and isinstance(size := values.get(series), int | float) and size > 0:
-                sizes[name] = size_text(size)
-        for series, value in values.items():
-            if series[0] == _COLLECTIONS:
-                collectors |= set(series[1:])
-            elif series[0] == _CONSISTENCY and isinstance(value, Rate) and value.increase > 0:
-                levels.add(" ".join(series[1:]))
     return sizes, collectors, levels
 
 

@@ -241,7 +241,7 @@ class ColumnArrays:
 
     @column.register
     def _(self, formula: HighestLatency) -> Floats:
-        highest_s = self.absent.copy()
+        highest_s: Floats = self.absent.copy()
         for latencies in self._latencies(formula.operation):
             highest_s[latencies.rows] = latencies.highest()
         return MS * highest_s
@@ -290,14 +290,14 @@ def _sum(arrays: Iterable[Floats]) -> Floats:
     return reduce(np.add, arrays, np.zeros(1))
 
 
-def array_text(table: Table, node: NodeRun, columns: NodeColumns) -> Text:
+def node_text(table: Table, node: NodeRun) -> Text:
     """Return a node's rows as TSV and as CSV."""
-    if not columns.indices:
+    if not node.columns.indices:
         return "", ""
-    arrays = ColumnArrays(columns, table.view.operations)
+    arrays = ColumnArrays(node.columns, table.view.operations)
     with np.errstate(all="ignore"):
         numbers = _numbers(table, arrays)
-    others = _other_cells(node, columns, arrays.is_decayed())
+    others = _other_cells(node, arrays.is_decayed())
     parts = []
     for is_number, group in groupby(table.header, numbers.__contains__):
         names = list(group)
@@ -307,15 +307,15 @@ def array_text(table: Table, node: NodeRun, columns: NodeColumns) -> Text:
     return tsv, csv
 
 
-def array_cells(table: Table, node: NodeRun, columns: NodeColumns, names: Sequence[str]) -> Iterator[tuple[int, Row]]:
+def array_cells(table: Table, node: NodeRun, names: Sequence[str]) -> Iterator[tuple[int, Row]]:
     """Yield the index of each of a node's intervals, and its row with some columns."""
-    arrays = ColumnArrays(columns, table.view.operations)
+    arrays = ColumnArrays(node.columns, table.view.operations)
     with np.errstate(all="ignore"):
         numbers = _numbers(table, arrays, frozenset(names))
-    others = [] if numbers.keys() >= set(names) else _other_cells(node, columns, arrays.is_decayed())
+    others = [] if numbers.keys() >= set(names) else _other_cells(node, arrays.is_decayed())
     cells = [_cells(numbers[name]) if name in numbers else [row[name] for row in others] for name in names]
     rows = (dict(zip(names, row, strict=True)) for row in zip(*cells, strict=True))
-    return zip(columns.indices, rows, strict=True)
+    return zip(node.columns.indices, rows, strict=True)
 
 
 def _cells(numbers: Floats) -> list[Cell]:
@@ -339,11 +339,11 @@ def _numbers(table: Table, arrays: ColumnArrays, names: Set[str] | None = None) 
     return numbers
 
 
-def _other_cells(node: NodeRun, columns: NodeColumns, is_decayed: Bools) -> list[Row]:
+def _other_cells(node: NodeRun, is_decayed: Bools) -> list[Row]:
     """Return the rows without the cells of the numeric columns."""
     devices = {DISK: node.head.disk or None, INTERFACE: node.head.interface or None}
     rows = []
-    for interval, decayed in zip(columns.intervals(()).values(), is_decayed.tolist(), strict=True):
+    for interval, decayed in zip(node.columns.intervals(()).values(), is_decayed.tolist(), strict=True):
         sample = interval.sample
         answered = int(node.answered(sample))
         rows.append(

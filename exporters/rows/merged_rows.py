@@ -7,7 +7,6 @@ from functools import cached_property, lru_cache
 
 from collector.merge.aggregation import NAME
 from collector.merge.grid import ClusterSample
-from collector.merge.merge_job import NodeRun
 from collector.model.identity import WATCHED
 from collector.model.metric import Series
 from collector.model.sample import Sample
@@ -78,13 +77,6 @@ class Table:
     def cluster_row(self, cluster: ClusterSample, nodes: int) -> Row:
         """Return the cluster's row for an interval; `nodes` is the number of nodes in the run."""
         return self.row(NAME, cluster.sample, cluster.answered, nodes - cluster.answered, ("", ""))
-
-    def node_rows(self, node: NodeRun) -> Iterator[tuple[int, Row]]:
-        """Yield the index and row of each of a node's intervals."""
-        head = node.head
-        for index, cluster in node.intervals.items():
-            answered = int(node.answered(cluster.sample))
-            yield index, self.row(node.node, cluster.sample, answered, 1 - answered, (head.disk, head.interface))
 
     def row(self, name: str, sample: Sample, answered: int, missing: int, devices: tuple[str, str]) -> Row:
         """Return a row with data from `answered` nodes; `missing` is the number of nodes without data."""

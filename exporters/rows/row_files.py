@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 import zstandard
 
 from collector.merge.merge_job import NodeRun
-from exporters.rows.merged_rows import SUFFIXES, Row, Table, Text, rows_text
+from exporters.rows.merged_rows import SUFFIXES, Row, Table, Text
 
 Files = Sequence[tuple[PurePosixPath, bytes]]
 """Relative paths and contents."""
@@ -35,24 +35,12 @@ class WrittenFiles:
     others: tuple[Path, ...]
 
 
-def node_text(table: Table, node: NodeRun) -> Text:
-    """Return a node's rows as TSV and as CSV; the node's arrays, if there are any, save most of the time."""
-    if node.columns is not None:
-        # Imported here because the reference merge does not need numpy.
-        from exporters.rows.column_arrays import array_text
-
-        return array_text(table, node, node.columns)
-    return rows_text(table.header, (row for _, row in table.node_rows(node)))
-
-
 def node_cells(table: Table, node: NodeRun, names: Sequence[str]) -> Iterator[tuple[int, Row]]:
     """Yield the index of each of a node's intervals, and its row with only some columns."""
-    if node.columns is not None:
-        # Imported here because the reference merge does not need numpy.
-        from exporters.rows.column_arrays import array_cells
+    # Imported here because a run is also recorded without numpy.
+    from exporters.rows.column_arrays import array_cells
 
-        return array_cells(table, node, node.columns, names)
-    return ((index, {name: row[name] for name in names}) for index, row in table.node_rows(node))
+    return array_cells(table, node, names)
 
 
 def files_of(table: Table, run: str, node: str, text: Text) -> Files:

@@ -10,7 +10,7 @@ from cli.errors import CasstatError
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import merged
 from cli.runs.run_summary import run_settings
-from collector.merge.grid import NodeInterval
+from collector.merge.grid import Grid, NodeInterval
 from collector.merge.merge_job import NodeRun
 from collector.merge.node_settings import NodeSettings, settings_of, size_text
 from collector.model.metric import Series
@@ -18,12 +18,12 @@ from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import Tick
 from collector.printable import MAX_LINE_CHARS
 from collector.recording.header import Header
-from collector.recording.reader import Integrity
 from collector.runs.run import Run, RunCommand
 from collector.runs.run_file import write_run
 from exporters.charts.merged_plot_data import footer, node_rows
 from exporters.results.comparison.run_settings import SETTINGS, RunSettings, differing_settings, settings_texts
 from tests.cli.recordings.runs_with_settings import CLUSTER, DC, RACK, SCHEMA, VERSION, run_with_settings, settings
+from tests.collector.merge.interval_columns import columns_of
 
 
 def texts_of(run: RunSettings) -> dict[str, str]:
@@ -49,8 +49,8 @@ def test_what_makes_a_run_reproducible_is_in_its_summary_and_absent_if_unknown(t
             ("cassandra_requests_by_consistency_total", "Read", "ONE"): Rate(0.0, 1.0),
         }
         sample = Sample(f"n{number}", Tick(1.0), values, {})
-        run = NodeRun(f"n{number}", Header("1", 1.0), lambda: {0: NodeInterval(sample, 1)}, Integrity())
-        return settings_of(run)
+        columns = columns_of(f"n{number}", Header("1", 1.0), Grid(1.0), {0: NodeInterval(sample, 1)})
+        return settings_of(NodeRun(columns))
 
     nodes = {f"n{number}": node(number, heap) for number, heap in enumerate((2**31, 2**31, 2**29))}
     run = Run("r", 0.0, 1.0, "0.1.0")

@@ -22,6 +22,7 @@ from collector.node.metrics.separate_writes import with_separate_writes
 from collector.recording.frames import Damage
 from collector.recording.header import MAX_SERIES, Header, SeriesLimit
 from collector.recording.reader import Entry, Integrity, TickOrder
+from tests.collector.merge.interval_columns import columns_of, run_of
 
 Spans = Mapping[Series, tuple[int, int]]
 """For each of a node's series, the indices of the first and last interval that contain it."""
@@ -82,13 +83,14 @@ def node_run(
     }
     outside = {series: text for series, text in outside.items() if series[0] in clear}
     last_head = recording.sessions[-1].head
-    return NodeRun(recording.node, last_head, lambda: intervals, integrity, outside=outside, ticks=ticks)
+    columns = columns_of(recording.node, last_head, grid, intervals)
+    return run_of(replace(columns, integrity=integrity, outside=outside, all_ticks=ticks), intervals)
 
 
 def node_intervals(
     entries: Iterable[Entry], grid: Grid, clock: ClockCorrection, observed: tuple[float, float] = ANY_TIME
 ) -> tuple[dict[int, NodeInterval], dict[Series, str], list[NodeTick]]:
-    """Return a node's intervals by index, its texts outside them (`NodeRun.outside`), and all of its ticks.
+    """Return a node's intervals by index, its texts outside them (`NodeColumns.outside`), and all of its ticks.
 
     `clock` corrects its times, and `observed` is the time range in which it should have been sampled.
     An increase that spans missed ticks counts towards the interval of the tick that ends it.

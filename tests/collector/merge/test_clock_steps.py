@@ -28,7 +28,7 @@ def offset_at(steps: Sequence[tuple[int, float]], time_s: float) -> float:
 
 
 def times_of(node: NodeRun) -> list[float]:
-    return [round(tick.time_s - BEGIN_S, 3) for tick in node.ticks]
+    return [round(tick.time_s - BEGIN_S, 3) for tick in node.columns.all_ticks]
 
 
 @pytest.mark.parametrize(

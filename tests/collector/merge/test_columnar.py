@@ -213,8 +213,8 @@ def assert_same_intervals(folder: Path, grid: Grid) -> dict[int, NodeInterval]:
     reference = node_run(recording, grid, IDENTITY)
     (columns,) = reduced(recording, [Job(grid, {}, None, interval_count)])
     columnar = columns.intervals()
-    assert (reference.integrity, reference.outside) == (columns.integrity, columns.outside)
-    assert (reference.ticks, reference.intervals.keys()) == (columns.all_ticks, columnar.keys())
+    assert (reference.columns.integrity, reference.columns.outside) == (columns.integrity, columns.outside)
+    assert (reference.columns.all_ticks, reference.intervals.keys()) == (columns.all_ticks, columnar.keys())
     for index, interval in reference.intervals.items():
         assert_same(interval, columnar[index])
     return columnar
@@ -258,9 +258,9 @@ def test_both_implementations_give_the_same_node_intervals(
     reference = node_run(recording, grid, clock)
     (columns,) = reduced(recording, [Job(grid, {recording.node: clock}, wanted, interval_count)])
     columnar = columns.intervals(wanted)
-    assert reference.integrity == Integrity() == columns.integrity
-    assert reference.outside == columns.outside
-    assert reference.ticks == columns.all_ticks
+    assert reference.columns.integrity == Integrity() == columns.integrity
+    assert reference.columns.outside == columns.outside
+    assert reference.columns.all_ticks == columns.all_ticks
     assert reference.intervals.keys() == columnar.keys()
     for index, interval in reference.intervals.items():
         compared = [interval, columnar[index]]
@@ -312,8 +312,9 @@ def test_jobs_that_share_a_pass_have_the_same_results_as_alone(
 
 
 def everything(run: NodeRun) -> tuple[object, ...]:
-    assert run.columns is not None
-    return dict(run.intervals), run.outside, run.ticks, run.integrity, run.columns.unknown_s, run.columns.elapsed.keys()
+    columns = run.columns
+    others = columns.outside, columns.all_ticks, columns.integrity, columns.unknown_s, columns.elapsed.keys()
+    return dict(run.intervals), *others
 
 
 def interval_count(run: NodeRun) -> int:

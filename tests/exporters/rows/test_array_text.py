@@ -1,8 +1,8 @@
 """The text made from a node's arrays equals that of its rows."""
 
 import dataclasses
-from collections.abc import Mapping
-from functools import cache, partial
+from collections.abc import Iterator, Mapping
+from functools import cache
 from math import inf, nan
 
 import numpy as np
@@ -21,11 +21,11 @@ from collector.node.metrics.decaying_percentiles import QUANTILES
 from collector.node.metrics.separate_writes import SEPARATE_WRITES
 from collector.recording.header import Header
 from collector.recording.reader import Integrity
-from exporters.rows.column_arrays import number_texts, rounded_numbers
+from exporters.rows.column_arrays import node_text, number_texts, rounded_numbers
 from exporters.rows.columns import rounded
-from exporters.rows.merged_rows import Choice, rows_text, table_of
+from exporters.rows.merged_rows import Choice, Row, Table, rows_text, table_of
 from exporters.rows.operation_columns import DECAYED_MEAN, Operations
-from exporters.rows.row_files import node_cells, node_text
+from exporters.rows.row_files import node_cells
 
 CHOICES = (Choice(), Choice("k*"), Choice("ks", "t"), Choice("*", "t"), Choice("ks"), Choice(local=True))
 COLLECTIONS = "cassandra_jvm_gc_seconds_total"
@@ -128,14 +128,22 @@ def _counts(draw: st.DrawFn, height: int, length: int) -> tuple[Ints, Ints]:
 
 
 def run_of(node: NodeColumns) -> NodeRun:
-    return NodeRun(node.node, node.head, partial(node.intervals, None), node.integrity, node)
+    return NodeRun(node)
+
+
+def node_rows(table: Table, node: NodeRun) -> Iterator[tuple[int, Row]]:
+    """Yield the index of each of a node's intervals, and its row, which the formulas compute."""
+    for index, interval in node.intervals.items():
+        answered = int(node.answered(interval.sample))
+        devices = node.head.disk, node.head.interface
+        yield index, table.row(node.node, interval.sample, answered, 1 - answered, devices)
 
 
 @pytest.mark.parametrize("choice", CHOICES, ids=str)
 @given(data=st.data())
 def test_text_from_arrays_equals_that_of_rows(choice: Choice, data: st.DataObject) -> None:
     run, table = run_of(data.draw(nodes(choice))), table_of(choice)
-    assert node_text(table, run) == rows_text(table.header, [row for _, row in table.node_rows(run)])
+    assert node_text(table, run) == rows_text(table.header, [row for _, row in node_rows(table, run)])
 
 
 @pytest.mark.parametrize("choice", CHOICES, ids=str)
@@ -143,7 +151,7 @@ def test_text_from_arrays_equals_that_of_rows(choice: Choice, data: st.DataObjec
 def test_cells_from_arrays_equal_those_of_rows(choice: Choice, data: st.DataObject) -> None:
     run, table = run_of(data.draw(nodes(choice))), table_of(choice)
     names = data.draw(st.lists(st.sampled_from(table.header), min_size=1, unique=True))
-    expected = [(index, {name: row[name] for name in names}) for index, row in table.node_rows(run)]
+    expected = [(index, {name: row[name] for name in names}) for index, row in node_rows(table, run)]
     # The texts differ if only one of the two cells is an integer.
     assert repr(list(node_cells(table, run, names))) == repr(expected)
 
@@ -187,5 +195,5 @@ def test_every_column_has_an_array(choice: Choice) -> None:
     )
     node.sums.counters["cassandra_jvm_gc_seconds_total", "Old"] = empty, empty
     table, run = table_of(choice), run_of(node)
-    expected = rows_text(table.header, (row for _, row in table.node_rows(run)))
+    expected = rows_text(table.header, (row for _, row in node_rows(table, run)))
     assert node_text(table, run) == expected

@@ -11,6 +11,7 @@ from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import Event, Tick
 from collector.recording.header import Header
 from exporters.results.saturation.usage import silent_gc_shares
+from tests.collector.merge.interval_columns import columns_of
 
 BEGIN_S = 1_700_000_000.0
 GRID = SpanGrid(1.0, spans=((BEGIN_S, BEGIN_S + 10),))
@@ -27,7 +28,8 @@ def interval(number: int, rate: Rate | None = None, *events: Event, answers: boo
 
 
 def shares(intervals: Mapping[int, NodeInterval]) -> dict[int, float]:
-    return silent_gc_shares(GRID, NodeRun("n1", Header("1.0", 1.0, "one", sources=(SOURCE,)), lambda: intervals))
+    head = Header("1.0", 1.0, "one", sources=(SOURCE,))
+    return silent_gc_shares(GRID, NodeRun(columns_of("n1", head, GRID, intervals)))
 
 
 def silent(number: int, *events: Event) -> NodeInterval:
