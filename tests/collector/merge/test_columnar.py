@@ -67,11 +67,13 @@ NUMBERS = st.integers(0, 300) | st.integers(0, 1 << 40) | st.floats(0, 1e9)
 # Histogram lengths in Cassandra 4.0 (nanoseconds) and 4.1 (microseconds). A node's layout changes only at a restart.
 LAYOUTS = (165, 128)
 COUNTS = st.lists(st.integers(0, 60), min_size=3, max_size=5).map(tuple)
+# Floats cannot add these exactly.
+LARGE_COUNTS = st.lists(st.sampled_from([0, 3, (1 << 56) + 1]), min_size=3, max_size=5).map(tuple)
 VALUES: dict[tuple[str, ...], st.SearchStrategy[Value]] = {
     ("requests_total", "Read"): NUMBERS,
     ("request_seconds_total", "Read"): NUMBERS,
     ("duration_seconds", "Read"): COUNTS,
-    ("cells_per_read",): COUNTS,
+    ("cells_per_read",): COUNTS | LARGE_COUNTS,
     ("requests_total", "Write"): st.integers(0, 120) | EXTREMES,
     ("duration_seconds", "Write"): COUNTS,
     ("heap_bytes",): NUMBERS,
