@@ -14,4 +14,17 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import csv
 
-__all__ = ["csv", "pa", "pc", "pq"]
+__all__ = ["csv", "csv_table", "pa", "pc", "pq"]
+
+
+def csv_table(
+    content: bytes | bytearray, reading: csv.ReadOptions, parsing: csv.ParseOptions, converting: csv.ConvertOptions
+) -> pa.Table:
+    """Return the table that CSV describes. Raises pyarrow.ArrowInvalid.
+
+    pyarrow's threads may release the content later than this function returns. If it belonged to Python, a thread that
+    does so while the interpreter is ending would abort the process.
+    """
+    owned = pa.allocate_buffer(len(content))
+    memoryview(owned).cast("B")[:] = content
+    return csv.read_csv(owned, reading, parsing, converting)

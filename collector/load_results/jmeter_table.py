@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from collector.arrow import csv, pa, pc
+from collector.arrow import csv, csv_table, pa, pc
 from collector.load_results.client_format import ClientFormatError
 from collector.load_results.client_result import Operation
 from collector.load_results.jmeter_results import (
@@ -151,8 +151,8 @@ class JmeterTable:
 
     def _parsed(self, block: bytes) -> pa.Table:
         try:
-            return csv.read_csv(
-                pa.py_buffer(block),
+            return csv_table(
+                block,
                 csv.ReadOptions(column_names=self._columns, block_size=len(block) + 1),
                 csv.ParseOptions(delimiter=self._times.delimiter, newlines_in_values=b'"' in block),
                 self._conversion,

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 from urllib.parse import quote
 
-from collector.arrow import csv, pa, pc, pq
+from collector.arrow import csv, csv_table, pa, pc, pq
 from collector.recording.writer import bounded_name
 from exporters.rows.merged_rows import INTEGER_COLUMNS, TEXT_COLUMNS, Table
 
@@ -60,7 +60,7 @@ def rows_parquet(table: Table, text: str) -> bytes:
     }
     converting = csv.ConvertOptions(strings_can_be_null=True, null_values=[""], column_types=types)
     reading = csv.ReadOptions(use_threads=False, column_names=table.header)
-    rows = csv.read_csv(pa.BufferReader(text.encode()), reading, _PARSING, converting)
+    rows = csv_table(text.encode(), reading, _PARSING, converting)
     times = pc.round(pc.multiply(rows.column("time"), 1000)).cast(pa.int64()).cast(TIME)
     rows = rows.set_column(rows.column_names.index("time"), "time", times)
     output = io.BytesIO()
