@@ -20,7 +20,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from acceptance.client_hosts import PLAN, WORKLOAD, cluster, latte, loaded_workload
+from cli.recordings.views import completed
 from cli.runs.run_saturation import saturation_of
+from cli.runs.run_views import run_views
 from cli.setup.demo.demo_node import Node
 from collector.runs.run_file import read_run
 from exporters.report.sections.first_saturated import saturation_text
@@ -165,7 +167,7 @@ def named(folder: Path, scenario: Scenario, nodes: Sequence[Node], workload: Pat
     words = program("record", *PLAN.addresses(), "-o", str(folder), "--warm-up", WARM_UP, "--no-report", "--", *command)
     with scenario.during(folder.parent, nodes):
         subprocess.run(words, check=False, cwd=folder.parent, stdout=subprocess.DEVNULL)
-    result = saturation_of(folder, read_run(folder))
+    result = completed(saturation_of(run_views(folder, read_run(folder))))
     assert result is not None
     print(f"  {saturation_text(result, 0)}")
     for finding in result.findings:
