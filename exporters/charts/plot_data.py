@@ -128,25 +128,30 @@ def missing(run: PlotData) -> MissingNodes:
 
 
 def gaps_of(run: PlotData, node: str) -> list[Gap]:
-    return list(_gaps(run, [((node,), 1) if node in names else ((), 0) for names, _ in _missing(run)]))
+    return list(_gaps(run, [(names, len(names)) for _, names in _absent(run, [node])]))
 
 
 def _missing(run: PlotData) -> list[tuple[tuple[str, ...], int]]:
-    cluster = run.rows.get(CLUSTER) or [None] * len(run.times)
     missing_by_time = []
-    for index, cluster_row in enumerate(cluster):
-        rows = {node: run.rows[node][index] for node in run.nodes}
-        names = tuple(node for node, row in rows.items() if row is None or _is_silent(row, cluster_row))
+    for cluster_row, names in _absent(run, run.nodes):
         in_sum = number(cluster_row.get("nodes")) if cluster_row else None
-        uncounted = len(rows) - int(in_sum) if in_sum is not None else 0
+        uncounted = len(run.nodes) - int(in_sum) if in_sum is not None else 0
         missing_by_time.append((names, max(len(names), uncounted)))
     return missing_by_time
 
 
-def _is_silent(row: Row, cluster_row: Row | None) -> bool:
-    """Return whether the cluster has operation rates and the node has none of them."""
-    in_sums = [name for name in _OPERATIONS if cluster_row is not None and number(cluster_row.get(name)) is not None]
-    return bool(in_sums) and all(number(row.get(name)) is None for name in in_sums)
+def _absent(run: PlotData, nodes: Sequence[str]) -> Iterator[tuple[Row | None, tuple[str, ...]]]:
+    """Yield the cluster's row at each time, and which of the nodes have none, or none of the cluster's rates."""
+    cluster = run.rows.get(CLUSTER) or [None] * len(run.times)
+    rows = [(node, run.rows[node]) for node in nodes]
+    for index, cluster_row in enumerate(cluster):
+        rates = [name for name in _OPERATIONS if cluster_row is not None and number(cluster_row.get(name)) is not None]
+        yield cluster_row, tuple(node for node, of_node in rows if _is_absent(of_node[index], rates))
+
+
+def _is_absent(row: Row | None, rates: Sequence[str]) -> bool:
+    """Return whether there is no row, or it has none of the rates, if there are any."""
+    return row is None or (bool(rates) and all(number(row.get(name)) is None for name in rates))
 
 
 def _gaps(run: PlotData, missing: list[tuple[tuple[str, ...], int]]) -> Iterator[Gap]:
