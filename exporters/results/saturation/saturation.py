@@ -23,6 +23,11 @@ QUEUED = "queued"
 """The number of requests that wait in thread pools: a symptom, from which no resource can be named."""
 TABLE_OPERATIONS = OPERATIONS.metric.name
 """The metric that `table_operations` needs."""
+BYTES = ("node_network_receive_bytes_total", "node_network_transmit_bytes_total")
+BY_PROCESSOR = "node_cpu_seconds_total"
+PROCESS_CPU = ("casstat_process_user_seconds_total", "casstat_process_system_seconds_total")
+CPU_LIMIT = "casstat_cgroup_cpu_limit"
+"""Metrics from which the use of a node is computed."""
 Operations = Mapping[tuple[str, str], float]
 """The number of local reads and writes in one interval, by keyspace and table."""
 MIN_SHARE = 0.8

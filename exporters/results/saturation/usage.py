@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
+from math import isnan, nan
 
 from collector.merge.grid import SpanGrid
 from collector.merge.merge_job import NodeRun
@@ -11,19 +12,25 @@ from collector.model.sample import Rate, Sample
 from collector.model.snapshot import Event
 from collector.node.host.busy_processes import CPU_TIME, CPUS, THREAD_CPU_TIME
 from collector.node.host.network import SPEED
-from collector.node.host.process import ALLOWED_CPUS, cpu_numbers
+from collector.node.host.process import ALLOWED_CPUS
 from collector.node.log.log_events import collection_s
 from collector.node.metrics.jvm import counts_pauses
-from exporters.results.saturation.saturation import QUEUED, TABLE_OPERATIONS, Loads, Operations, table_operations
+from exporters.results.saturation.saturation import (
+    BY_PROCESSOR,
+    BYTES,
+    CPU_LIMIT,
+    PROCESS_CPU,
+    QUEUED,
+    TABLE_OPERATIONS,
+    Loads,
+    Operations,
+    table_operations,
+)
 from exporters.rows.columns import cell_number, number, per_s, sum_of_known
 from exporters.rows.merged_rows import Choice, table_of
 from exporters.rows.row_files import node_cells
 
 _NETWORK_SPEED: Series = (SPEED.name, WATCHED)
-_BYTES = ("node_network_receive_bytes_total", "node_network_transmit_bytes_total")
-_BY_PROCESSOR = "node_cpu_seconds_total"
-_PROCESS_CPU = ("casstat_process_user_seconds_total", "casstat_process_system_seconds_total")
-_CPU_LIMIT = "casstat_cgroup_cpu_limit"
 _CPU = "process_cpu"
 # The measures that are columns of a row, with the factors that convert the columns to the measures' units.
 _COLUMNS = {
@@ -35,15 +42,14 @@ _COLUMNS = {
 }
 _PENDING = ("native_transport_pending", "read_stage_pending", "mutation_stage_pending")
 _AWAITS = ("disk_read_await_ms", "disk_write_await_ms")
-_IDLE = ("idle", "iowait")
 # A process that uses this much CPU time per second, in seconds, is neither stopped nor waiting for requests.
 _MIN_WORK = 0.1
 _GC_TIME = "cassandra_jvm_gc_seconds_total"
 _Span = tuple[float, float]
 NODE_COLUMNS = (*(column for column, _ in _COLUMNS.values()), *_PENDING, *_AWAITS)
 """The columns that `node_usage` needs."""
-_NETWORK: frozenset[str | Series] = frozenset((_NETWORK_SPEED, *((name, WATCHED) for name in _BYTES)))
-NODE_NEEDS = _NETWORK | {_BY_PROCESSOR, *_PROCESS_CPU, _CPU_LIMIT, ALLOWED_CPUS.name, TABLE_OPERATIONS, _GC_TIME}
+_NETWORK: frozenset[str | Series] = frozenset((_NETWORK_SPEED, *((name, WATCHED) for name in BYTES)))
+NODE_NEEDS = _NETWORK | {BY_PROCESSOR, *PROCESS_CPU, CPU_LIMIT, ALLOWED_CPUS.name, TABLE_OPERATIONS, _GC_TIME}
 """The metrics that `node_usage` needs in addition to those of its columns."""
 CLIENT_COLUMNS = ("cpu_busy_pct",)
 """The columns that `client_usage` needs."""
@@ -61,32 +67,37 @@ class NodeUsage:
 
 def node_usage(grid: SpanGrid, choice: Choice, node: NodeRun) -> dict[int, NodeUsage]:
     """Return a node's usage by interval."""
+    # Imported here because recording does not need numpy.
+    from exporters.results.saturation.node_measures import node_measures
+
+    measures = node_measures(node.columns)
+    silent_gc = {} if all(measures.answered) else silent_gc_shares(grid, node)
+    operations = [table_operations(each.sample) for each in node.columns.intervals({TABLE_OPERATIONS}).values()]
     usage: dict[int, NodeUsage] = {}
-    silent_gc = silent_gc_shares(grid, node)
-    for index, row in node_cells(table_of(choice), node, NODE_COLUMNS):
-        sample = node.intervals[index].sample
+    for position, (index, row) in enumerate(node_cells(table_of(choice), node, NODE_COLUMNS)):
         values = {
             measure: factor * value
             for measure, (column, factor) in _COLUMNS.items()
             if (value := cell_number(row.get(column))) is not None
-        } | _network_load(sample)
-        process_cpu = _process_cpu(sample)
+        }
+        process_cpu = measures.process_cpu[position]
         if node.head.sources:
-            values["unanswered"] = float(not node.answered(sample))
-        if process_cpu is not None:
+            values["unanswered"] = float(not measures.answered[position])
+        if not isnan(process_cpu):
             values["process_idle"] = float(process_cpu < _MIN_WORK)
         if index in silent_gc:
             values["gc_share"] = silent_gc[index]
         known = {
-            "cpu_busy": _cpu_busy(sample),
+            "network_used": measures.network_used[position],
+            "cpu_busy": measures.cpu_busy[position],
             "disk_await_ms": max(
-                (await_ms for column in _AWAITS if (await_ms := cell_number(row.get(column)))), default=None
+                (await_ms for column in _AWAITS if (await_ms := cell_number(row.get(column)))), default=nan
             ),
             _CPU: process_cpu,
             QUEUED: sum_of_known(cell_number(row.get(column)) for column in _PENDING),
         }
-        loads = values | {name: value for name, value in known.items() if value is not None}
-        usage[index] = NodeUsage(loads, table_operations(sample))
+        loads = values | {name: value for name, value in known.items() if value is not None and not isnan(value)}
+        usage[index] = NodeUsage(loads, operations[position])
     return usage
 
 
@@ -110,44 +121,8 @@ def with_cpu_ratios(nodes: Mapping[str, Mapping[int, Loads]]) -> dict[str, dict[
 def _network_load(sample: Sample) -> dict[str, float]:
     """Return the share of the watched interface's capacity that the busier direction used; {} if it is unknown."""
     speed = number(sample, _NETWORK_SPEED)
-    rates = [rate for name in _BYTES if (rate := per_s(sample, (name, WATCHED))) is not None]
+    rates = [rate for name in BYTES if (rate := per_s(sample, (name, WATCHED))) is not None]
     return {"network_used": max(rates) / speed} if speed and rates else {}
-
-
-def _process_cpu(sample: Sample) -> float | None:
-    """Return the CPU time per second of Cassandra's process, in seconds."""
-    return sum_of_known(per_s(sample, (name,)) for name in _PROCESS_CPU)
-
-
-def _cpu_busy(sample: Sample) -> float | None:
-    """Return the share of the CPU time available to Cassandra's process that is used, by it or by others.
-
-    If the process has a CPU limit, the share of the limit that it uses also counts.
-    """
-    shares = [share for share in (_processors_busy(sample), _limit_used(sample)) if share is not None]
-    return max(shares, default=None)
-
-
-def _processors_busy(sample: Sample) -> float | None:
-    """Return the busy share of the processors that Cassandra's process may use."""
-    allowed = sample.values.get((ALLOWED_CPUS.name,))
-    try:
-        numbers = {str(number) for number in cpu_numbers(allowed)} if isinstance(allowed, str) else None
-    except ValueError:
-        return None
-    total_s = busy_s = 0.0
-    for series, value in sample.values.items():
-        if series[0] != _BY_PROCESSOR or len(series) != 3 or not isinstance(value, Rate):
-            continue
-        if numbers is None or series[1] in numbers:
-            total_s += value.increase
-            busy_s += value.increase if series[2] not in _IDLE else 0.0
-    return busy_s / total_s if total_s else None
-
-
-def _limit_used(sample: Sample) -> float | None:
-    limit, used_s = sample.values.get((_CPU_LIMIT,)), _process_cpu(sample)
-    return used_s / limit if isinstance(limit, float) and limit and used_s is not None else None
 
 
 def silent_gc_shares(grid: SpanGrid, node: NodeRun) -> dict[int, float]:
