@@ -278,12 +278,14 @@ class _BlockMatrices:
         scale = np.asarray([catalogue[s[0]].scale if s[0] in metrics else 1.0 for _, s in rates.keys], np.float64)
         self.scale = scale[self.counters]
         valid = rates.valid.take(self.counters, axis=1)
-        self.increase = np.where(valid, rates.increase.take(self.counters, axis=1), 0.0)
-        self.elapsed = np.where(valid, rates.elapsed.take(self.counters, axis=1), 0.0)
+        self.increase: Floats = np.where(valid, rates.increase.take(self.counters, axis=1), 0.0)
+        self.elapsed: Floats = np.where(valid, rates.elapsed.take(self.counters, axis=1), 0.0)
         known = rates.known.take(self.gauges, axis=1)
-        values = rates.values.take(self.gauges, axis=1) * scale[self.gauges]
-        self.known, self.values = known.astype(np.int64), np.where(known, values, 0.0)
-        self.lowest, self.highest = np.where(known, values, np.inf), np.where(known, values, -np.inf)
+        values: Floats = rates.values.take(self.gauges, axis=1) * scale[self.gauges]
+        self.known: Ints = known.astype(np.int64)
+        self.values: Floats = np.where(known, values, 0.0)
+        self.lowest: Floats = np.where(known, values, np.inf)
+        self.highest: Floats = np.where(known, values, -np.inf)
 
 
 def _block_sums(

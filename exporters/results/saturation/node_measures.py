@@ -1,5 +1,6 @@
 """Measures of a node for all of its intervals at once, from its arrays; NaN stands for an unknown measure."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,7 +54,7 @@ def node_measures(node: NodeColumns) -> NodeMeasures:
 
 def _processors_busy(node: NodeColumns) -> Floats:
     """Return the busy share of the processors that Cassandra's process may use."""
-    counters = {
+    counters: dict[Series, Floats] = {
         series: np.where(elapsed_s != 0, increase, 0.0)
         for series, (increase, elapsed_s) in node.sums.counters.items()
         if series[0] == BY_PROCESSOR and len(series) == 3
@@ -73,7 +74,7 @@ def _processors_busy(node: NodeColumns) -> Floats:
     return result
 
 
-def _sum(counters: dict[Series, Floats], names: list[Series], height: int) -> Floats:
+def _sum(counters: Mapping[Series, Floats], names: Sequence[Series], height: int) -> Floats:
     total = np.zeros(height)
     for series in names:
         total = total + counters[series]
