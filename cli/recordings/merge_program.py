@@ -33,7 +33,6 @@ from cli.recordings.recording_arguments import (
 from cli.recordings.views import Step, View, Views, completed, job_of
 from collector.file_access import file_errors
 from collector.printable import one_line
-from collector.recording.header import TooManySeriesError
 
 if TYPE_CHECKING:
     from collector.merge.grid import Grid
@@ -193,25 +192,15 @@ def run_name(settings: MergeSettings) -> str:
 def write_series(settings: MergeSettings, folder: Path, cluster: MergeCluster | None = None) -> Iterator[Path]:
     """Write all recorded values to Parquet files in a directory; yield the files' paths.
 
-    With a cluster, its workers make the files. Raises CasstatError and click.UsageError.
+    With a cluster, its workers make the files. Raises CasstatError, TooManySeriesError and click.UsageError.
     """
     require_packages("--series", *ANALYSIS, "pyarrow")
     source = run_at(settings.paths)
     node_recordings = _recordings(settings, source, quiet=True, cluster=cluster)
     clocks = _clocks(settings, node_recordings, source)
     with output_folder(folder):
-        failed = []
-        writers = _series_writers(settings, folder, node_recordings, clocks, cluster)
-        for recording, write in zip(node_recordings, writers, strict=True):
-            try:
-                yield from write()
-            except TooManySeriesError as error:
-                failed.append(recording.node)
-                note(f"{one_line(recording.node)}: cannot write Parquet: {error}")
-    if failed:
-        raise CasstatError(
-            f"--series: {len(failed)} of {len(node_recordings)} nodes left out: {one_line(', '.join(failed))}"
-        )
+        for write in _series_writers(settings, folder, node_recordings, clocks, cluster):
+            yield from write()
 
 
 def _series_writers(
