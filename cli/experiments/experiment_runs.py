@@ -75,8 +75,8 @@ class Experiment(Generic[State]):
     def _resumed(self, folder: Path, planned: State) -> State:
         existing = self.read(folder)
         if found := list(self.differences(existing, planned)):
-            hint = "use the same options, or choose another directory with -o"
-            raise CasstatError(one_line(f"{folder}: contains another {self.kind}: {'; '.join(found)} (hint: {hint})"))
+            text = f"{folder}: contains another {self.kind}: {'; '.join(found)}"
+            raise CasstatError(single_line(f"{text} (hint: use the same options, or choose another directory with -o)"))
         return self.resumed(folder, existing, planned)
 
     def save(self, folder: Path, state: State) -> None:
