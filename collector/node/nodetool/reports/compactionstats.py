@@ -3,22 +3,9 @@
 import re
 from collections.abc import Sequence
 
-from collector.model.metric import Metric
 from collector.node.nodetool.reports.report import Columns, Draft, Report, columns, shown, whole
 
-METRICS: tuple[Metric, ...] = ()
 ARGUMENTS = ("compactionstats",)
-FILLS = frozenset(
-    {
-        "cassandra_compaction_bytes_total",
-        "cassandra_compaction_pending",
-        "cassandra_compaction_pending_by_table",
-        "cassandra_compaction_progress",
-        "cassandra_compaction_size",
-        "cassandra_compactions_total",
-    }
-)
-
 _PENDING = "cassandra_compaction_pending"
 _BY_TABLE = "cassandra_compaction_pending_by_table"
 _PROGRESS = "cassandra_compaction_progress"
@@ -36,6 +23,7 @@ _COUNTERS = {
     "cassandra_compactions_total": re.compile(r"compactions\s+completed\s(.*)"),
     "cassandra_compaction_bytes_total": re.compile(r"data\s+compacted\s(.*)"),
 }
+FILLS = frozenset({_PENDING, _BY_TABLE, _PROGRESS, _SIZE, *_COUNTERS})
 _REMAINING = re.compile(r"\s*active\s+compaction\s+remaining\s+time\s*:?\s.*", re.IGNORECASE)
 _PERCENT = re.compile(r"([0-9]{1,3})[.,]([0-9]{2})%")
 _ROUNDED = re.compile(r"[0-9.,]+ ([KMGT]iB|bytes)")

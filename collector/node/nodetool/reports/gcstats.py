@@ -40,14 +40,7 @@ _SHOWN = {
 _OTHERS = ("Stdev GC Elapsed (ms)", "GC Reclaimed (MB)", "Direct Memory Bytes")
 METRICS = tuple(_SHOWN.values())
 ARGUMENTS = ("gcstats",)
-FILLS = frozenset(
-    {
-        "cassandra_gcstats_collections",
-        "cassandra_gcstats_interval_seconds",
-        "cassandra_gcstats_max_seconds",
-        "cassandra_gcstats_total_seconds",
-    }
-)
+FILLS = frozenset(metric.name for metric in METRICS)
 
 WITH_CYCLES = frozenset({"cassandra_gcstats_max_seconds", "cassandra_gcstats_total_seconds"})
 """The metrics that include concurrent cycles, so that they do not state pauses if the collector has such cycles."""

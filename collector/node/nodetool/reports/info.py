@@ -2,24 +2,9 @@
 
 import re
 
-from collector.model.metric import Metric
 from collector.node.nodetool.reports.report import Draft, Report, decimal, parted, shown, size, unique, whole
 
-METRICS: tuple[Metric, ...] = ()
 ARGUMENTS = ("info",)
-FILLS = frozenset(
-    {
-        "cassandra_cache_bytes",
-        "cassandra_cache_capacity_bytes",
-        "cassandra_cache_entries",
-        "cassandra_cache_hits_total",
-        "cassandra_cache_requests_total",
-        "cassandra_exceptions_total",
-        "cassandra_jvm_heap_max_bytes",
-        "cassandra_jvm_heap_used_bytes",
-        "cassandra_load_bytes",
-    }
-)
 
 _CACHES = {"Key Cache": "KeyCache", "Row Cache": "RowCache", "Counter Cache": "CounterCache"}
 # nodetool prints this cache only if the node's settings enable it.
@@ -37,6 +22,17 @@ _SIZES = {
     "cassandra_cache_bytes": (re.compile(r"size (.+)"), size),
     "cassandra_cache_capacity_bytes": (re.compile(r"capacity (.+)"), size),
 }
+FILLS = frozenset(
+    {
+        *_SIZES,
+        "cassandra_cache_hits_total",
+        "cassandra_cache_requests_total",
+        "cassandra_exceptions_total",
+        "cassandra_jvm_heap_max_bytes",
+        "cassandra_jvm_heap_used_bytes",
+        "cassandra_load_bytes",
+    }
+)
 _HITS, _MISSES, _REQUESTS = (re.compile(rf"(\S+) {noun}") for noun in ("hits", "misses", "requests"))
 _MIB = 2**20
 

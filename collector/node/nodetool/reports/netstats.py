@@ -2,26 +2,18 @@
 
 import re
 
-from collector.model.metric import Metric
 from collector.node.nodetool.reports.report import Draft, Report, unique, whole
 
-METRICS: tuple[Metric, ...] = ()
 ARGUMENTS = ("netstats",)
-FILLS = frozenset(
-    {
-        "cassandra_operation_mode",
-        "cassandra_read_repairs_attempted_total",
-        "cassandra_read_repairs_background_total",
-        "cassandra_read_repairs_blocking_total",
-    }
-)
 
-_MODE = re.compile(r"[A-Z][A-Z_]*")
+_MODE = "cassandra_operation_mode"
+_MODE_TEXT = re.compile(r"[A-Z][A-Z_]*")
 _REPAIRS = {
     "Attempted": "cassandra_read_repairs_attempted_total",
     "Mismatch (Blocking)": "cassandra_read_repairs_blocking_total",
     "Mismatch (Background)": "cassandra_read_repairs_background_total",
 }
+FILLS = frozenset({_MODE, *_REPAIRS.values()})
 
 
 def parse(text: str) -> Report:
@@ -29,7 +21,7 @@ def parse(text: str) -> Report:
     draft = Draft(text)
     values = unique(draft.lines, ("Mode", *_REPAIRS), draft)
     if "Mode" in values:
-        draft.take(("cassandra_operation_mode",), _mode, values["Mode"], "Mode")
+        draft.take((_MODE,), _mode, values["Mode"], "Mode")
     for label, name in _REPAIRS.items():
         if label in values:
             draft.take((name,), whole, values[label], label)
@@ -37,6 +29,6 @@ def parse(text: str) -> Report:
 
 
 def _mode(raw: object) -> str:
-    if isinstance(raw, str) and _MODE.fullmatch(raw):
+    if isinstance(raw, str) and _MODE_TEXT.fullmatch(raw):
         return raw
     raise ValueError("is not an operation mode")

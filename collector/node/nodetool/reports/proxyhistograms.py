@@ -2,19 +2,13 @@
 
 import re
 
-from collector.model.metric import Metric
 from collector.node.nodetool.reports.report import Draft, Report
 from collector.node.nodetool.reports.tablehistograms import histograms, latencies
 
-METRICS: tuple[Metric, ...] = ()
 ARGUMENTS = ("proxyhistograms",)
-FILLS = frozenset(
-    {
-        "cassandra_client_request_decayed_seconds",
-    }
-)
 
 _LATENCY = "cassandra_client_request_decayed_seconds"
+FILLS = frozenset({_LATENCY})
 _HEADING = re.compile("proxy histograms")
 _OPERATIONS = {
     "Read Latency": "Read",

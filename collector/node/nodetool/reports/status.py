@@ -4,18 +4,12 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from collector.model.metric import Metric
 from collector.node.nodetool.reports.report import Columns, Draft, Report, columns, shown
 
-METRICS: tuple[Metric, ...] = ()
 ARGUMENTS = ("status",)
-FILLS = frozenset(
-    {
-        "cassandra_endpoints_down",
-        "cassandra_endpoints_up",
-    }
-)
 
+_STATES = {"cassandra_endpoints_up": "U", "cassandra_endpoints_down": "D"}
+FILLS = frozenset(_STATES)
 _NEEDED = ("--", "Address", "Host ID")
 _LABELS = (*_NEEDED, "Load", "Tokens", "Token", "Owns (effective)", "Owns", "Rack")
 _STATE = re.compile(r"[UD?][NLJM]")
@@ -40,7 +34,7 @@ def parse(text: str) -> Report:
     draft = Draft(text)
     nodes, is_complete = _nodes(draft)
     if is_complete:
-        for name, state in (("cassandra_endpoints_up", "U"), ("cassandra_endpoints_down", "D")):
+        for name, state in _STATES.items():
             draft.put((name,), sum(node.state.startswith(state) for node in nodes))
     elif draft.recognised:
         draft.problem("the numbers of nodes up and down are unknown: the report is incomplete or malformed")

@@ -18,12 +18,8 @@ _SSTABLES = Metric(
 )
 METRICS = (_SSTABLES,)
 ARGUMENTS = ("tablehistograms",)
-FILLS = frozenset(
-    {
-        "cassandra_table_operation_decayed_seconds",
-        "cassandra_table_sstables_per_read_decayed",
-    }
-)
+_LATENCY = "cassandra_table_operation_decayed_seconds"
+FILLS = frozenset({_LATENCY, _SSTABLES.name})
 
 
 def arguments(keyspace: str, table: str) -> tuple[str, ...]:
@@ -32,7 +28,6 @@ def arguments(keyspace: str, table: str) -> tuple[str, ...]:
     return (*ARGUMENTS, keyspace, table) if named else ()
 
 
-_LATENCY = "cassandra_table_operation_decayed_seconds"
 _HEADING = re.compile(r"(\w+)/([\w.]+) histograms", re.ASCII)
 _OPERATIONS = {"Read Latency": "Read", "Write Latency": "Write"}
 _LABELS = (*_OPERATIONS, "SSTables", "Partition Size", "Cell Count")

@@ -7,6 +7,7 @@ from typing import Any
 
 from collector.model.metric import Aggregation, Kind, Metric, ScrapeInterval, Value
 from collector.node.metrics.tables import KEYSPACE_OPERATIONS, KEYSPACE_SECONDS
+from collector.node.nodetool.reports.local_operations import OPERATIONS, SECONDS
 from collector.node.nodetool.reports.report import (
     Draft,
     Report,
@@ -50,27 +51,6 @@ _PARTITIONS = Metric(
 )
 METRICS = (_DECAYED, _SNAPSHOTS, _PARTITIONS)
 ARGUMENTS = ("tablestats", "-F", "json")
-FILLS = frozenset(
-    {
-        KEYSPACE_OPERATIONS,
-        KEYSPACE_SECONDS,
-        "cassandra_table_compression_ratio",
-        "cassandra_table_live_disk_bytes",
-        "cassandra_table_live_sstables",
-        "cassandra_table_max_partition_bytes",
-        "cassandra_table_mean_partition_bytes",
-        "cassandra_table_operation_decayed_mean_seconds",
-        "cassandra_table_operations_total",
-        "cassandra_table_partitions",
-        "cassandra_table_pending_flushes",
-        "cassandra_table_repaired_ratio",
-        "cassandra_table_snapshots_bytes",
-        "cassandra_table_speculative_retries_total",
-        "cassandra_table_total_disk_bytes",
-        "cassandra_local_operations_total",
-        "cassandra_local_operation_seconds_total",
-    }
-)
 
 
 def arguments(keyspace: str, table: str) -> tuple[str, ...]:
@@ -106,6 +86,13 @@ _TABLE: Mapping[str, tuple[tuple[str, ...], Callable[[object], Value | None]]] =
     "Speculative retries": (("cassandra_table_speculative_retries_total",), whole),
     "Number of partitions (estimate)": (("cassandra_table_partitions",), whole),
 }
+FILLS = frozenset(
+    {
+        *(metric.name for metric in (*METRICS, OPERATIONS, SECONDS)),
+        *(KEYSPACE_OPERATIONS, KEYSPACE_SECONDS),
+        *(series[0] for series, _ in _TABLE.values()),
+    }
+)
 _MEANS = {"Local read latency": "Read", "Local write latency": "Write"}
 _OF_TABLE = (*_TABLE, *_MEANS)
 _OF_KEYSPACE = ("Read Count", "Read Latency", "Write Count", "Write Latency", "Pending Flushes")

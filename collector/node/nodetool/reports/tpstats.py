@@ -4,21 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from collector.model.metric import Metric
 from collector.node.nodetool.reports.report import Columns, Draft, Report, columns, objects, shown, whole
 
-METRICS: tuple[Metric, ...] = ()
 ARGUMENTS = ("tpstats", "-F", "json")
-FILLS = frozenset(
-    {
-        "cassandra_messages_dropped_total",
-        "cassandra_pool_active",
-        "cassandra_pool_blocked",
-        "cassandra_pool_blocked_total",
-        "cassandra_pool_completed_total",
-        "cassandra_pool_pending",
-    }
-)
 
 # Each row contains the metric, its column in the text report, and its key in the JSON report.
 _POOL = (
@@ -29,6 +17,7 @@ _POOL = (
     ("cassandra_pool_blocked_total", "All time blocked", "TotalBlockedTasks"),
 )
 _DROPPED = "cassandra_messages_dropped_total"
+FILLS = frozenset({_DROPPED, *(name for name, _, _ in _POOL)})
 _POOL_COLUMNS = ("Pool Name", *(column for _, column, _ in _POOL))
 _MESSAGE_COLUMNS = ("Message type", "Dropped", "50%", "95%", "99%", "Max")
 

@@ -173,7 +173,7 @@ def test_every_value_has_the_kind_and_labels_of_its_metric(capture: Capture) -> 
 def test_a_report_runs_the_command_that_it_is_named_after(command: str) -> None:
     module = Capture("", f"{command}.txt").module
     assert module.ARGUMENTS[0] == command
-    assert {metric.name for metric in module.METRICS} <= module.FILLS
+    assert {metric.name for metric in getattr(module, "METRICS", ())} <= module.FILLS
 
 
 @every("command", COMMANDS)
