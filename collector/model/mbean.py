@@ -5,7 +5,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 from typing import Any
 
@@ -126,6 +126,10 @@ def gauge(
     all_labels = (*_PLACEHOLDER.findall(bean), *labels)
     metric = Metric(name, Kind.GAUGE, unit, text, all_labels, scrape_interval, scale, columns=columns, across=across)
     return MBean(metric, bean, attribute, many=many)
+
+
+slow_total = partial(gauge, scrape_interval=ScrapeInterval.SLOW, across=Aggregation.SUM)
+size = partial(slow_total, unit="bytes")
 
 
 def histogram(

@@ -17,7 +17,7 @@ from collector.model.clock import Clock
 from collector.model.metric import Aggregation, Kind, Metric, Owner, Values
 from collector.model.snapshot import Scrape, SourceError
 from collector.node.host.cpu import TICKS_PER_S
-from collector.node.host.kernel_files import ProcessStat, read_text, stat_in
+from collector.node.host.kernel_files import ProcessStat, read_text, stat_in, text_in
 from collector.node.host.process import PAGE_BYTES, cpu_numbers, parse_allowed_cpus
 
 THREAD_CPU_TIME = Metric(
@@ -121,11 +121,7 @@ class BusyThreads:
 
         Other users' environments cannot be read.
         """
-        try:
-            environment = read_text(self._proc / str(pid) / "environ")
-        except SourceError:
-            return False
-        return self._variable in environment.split("\0")
+        return self._variable in text_in(self._proc / str(pid) / "environ").split("\0")
 
     def _threads(self, pid: int) -> Iterator[tuple[int, ProcessStat]]:
         """Yield the TIDs and values of a process's first threads."""
@@ -194,7 +190,7 @@ class BusyProcesses:
     def _busiest(self, stats: Mapping[int, ProcessStat]) -> dict[int, int]:
         """Return the start times of the busiest processes, by PID."""
         if self._initial_ticks is None:
-            self._initial_ticks = {(pid, stat.start): stat.cpu_ticks for pid, stat in stats.items()}
+            self._initial_ticks = _ticks(stats)
         initial_ticks = self._initial_ticks
         used = {pid: stat.cpu_ticks - initial_ticks.get((pid, stat.start), 0) for pid, stat in stats.items()}
         busiest = nlargest(MAX_PROCESSES, used.items(), key=itemgetter(1))

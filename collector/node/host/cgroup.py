@@ -5,8 +5,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from collector.model.metric import Aggregation, Kind, Metric, Values
-from collector.model.snapshot import SourceError
-from collector.node.host.kernel_files import Host, read_text
+from collector.node.host.kernel_files import Host, read_text, text_in
 
 _MEMORY_LIMIT = Metric(
     "casstat_cgroup_memory_limit_bytes",
@@ -96,7 +95,7 @@ def _path(host: Host, groups: Mapping[str, str], controller: str) -> list[Path]:
         for name in _MOUNTS[controller]:
             mount = root / "sys/fs/cgroup" / name
             for inside in (parts, ()):
-                if ".." not in inside and str(host.pid) in _line(mount.joinpath(*inside), "cgroup.procs").split():
+                if ".." not in inside and str(host.pid) in text_in(mount.joinpath(*inside, "cgroup.procs")).split():
                     return [mount.joinpath(*inside[:length]) for length in range(len(inside), -1, -1)]
     return []
 
@@ -109,7 +108,7 @@ def _memory(path: Sequence[Path], *, is_version_1: bool) -> Values:
     limits = [
         _Limit(group, int(text))
         for group in path
-        if (text := _line(group, limit_file)).isdigit() and int(text) < _NO_LIMIT_BYTES
+        if (text := text_in(group / limit_file)).isdigit() and int(text) < _NO_LIMIT_BYTES
     ]
     lowest = min(limits, key=lambda limit: limit.amount, default=None)
     values: Values = {}
@@ -121,7 +120,7 @@ def _memory(path: Sequence[Path], *, is_version_1: bool) -> Values:
             values[(_MEMORY_LIMIT.name,)] = stated
     elif lowest is not None:
         values[(_MEMORY_LIMIT.name,)] = int(lowest.amount)
-    usages = [_line(group, usage_file) for group in (*((lowest.group,) if lowest else ()), *path[:1])]
+    usages = [text_in(group / usage_file) for group in (*((lowest.group,) if lowest else ()), *path[:1])]
     if usage := next((text for text in usages if text.isdigit()), ""):
         values[(_MEMORY.name,)] = int(usage)
     return values
@@ -131,9 +130,9 @@ def _cpu(path: Sequence[Path], *, is_version_1: bool) -> Values:
     limits = []
     for group in path:
         if is_version_1:
-            quota, period = _line(group, "cpu.cfs_quota_us"), _line(group, "cpu.cfs_period_us")
+            quota, period = text_in(group / "cpu.cfs_quota_us"), text_in(group / "cpu.cfs_period_us")
         else:
-            quota, _, period = _line(group, "cpu.max").partition(" ")
+            quota, _, period = text_in(group / "cpu.max").partition(" ")
         if quota.isdigit() and period.isdigit() and int(period):
             limits.append(_Limit(group, int(quota) / int(period)))
     lowest = min(limits, key=lambda limit: limit.amount, default=None)
@@ -148,13 +147,5 @@ def _cpu(path: Sequence[Path], *, is_version_1: bool) -> Values:
 
 def _fields(group: Path, name: str) -> dict[str, int]:
     """Return the numbers in one of a group's files of names and numbers."""
-    fields = (line.split() for line in _line(group, name).splitlines())
+    fields = (line.split() for line in text_in(group / name).splitlines())
     return {field[0]: int(field[1]) for field in fields if len(field) == 2 and field[1].isdigit()}
-
-
-def _line(group: Path, name: str) -> str:
-    """Return the content of one of a group's files, or "" if it cannot be read."""
-    try:
-        return read_text(group / name).strip()
-    except SourceError:
-        return ""

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from collector.model.snapshot import SourceError
-from collector.node.host.kernel_files import read_text
+from collector.node.host.kernel_files import text_in
 
 # Paths in mountinfo contain octal escapes for spaces, tabs, line feeds and backslashes.
 _ESCAPED = re.compile(r"\\([0-7]{3})")
@@ -63,11 +62,7 @@ def _block_device(number: int, root: Path) -> str:
 
 def _mount_source(path: Path, proc: Path) -> str:
     best, source = -1, ""
-    try:
-        lines = read_text(proc / "mountinfo").splitlines()
-    except SourceError:
-        return ""
-    for line in lines:
+    for line in text_in(proc / "mountinfo").splitlines():
         fields, _, device_fields = line.partition(" - ")
         point = _ESCAPED.sub(lambda octal: chr(int(octal[1], 8)), fields.split()[4])
         # A later mount hides earlier ones at the same mount point.
@@ -140,10 +135,7 @@ def default_interfaces(net: Path) -> list[str]:
 
 
 def _rows(path: Path) -> list[list[str]]:
-    try:
-        return [line.split() for line in read_text(path).splitlines()]
-    except SourceError:
-        return []
+    return [line.split() for line in text_in(path).splitlines()]
 
 
 def _is_usable(flags: str) -> bool:

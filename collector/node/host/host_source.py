@@ -7,7 +7,7 @@ from pathlib import Path
 from collector.model.clock import EARLY_S, Clock
 from collector.model.metric import Metric, Values
 from collector.model.snapshot import Scrape, SourceError
-from collector.node.host.kernel_files import Host, read_text
+from collector.node.host.kernel_files import Host, text_in
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -58,10 +58,7 @@ def identity_of(host: Host | None) -> tuple[str, str]:
     """Return the machine's boot id and the node's network namespace; either is "" if it is unknown."""
     if host is None:
         return "", ""
-    try:
-        boot = read_text(BOOT_ID).strip()
-    except SourceError:
-        boot = ""
+    boot = text_in(BOOT_ID)
     try:
         return boot, str((host.network_dir.parent / "ns" / "net").readlink())
     except OSError:

@@ -74,6 +74,14 @@ def read_text(path: Path | str, max_bytes: int = MAX_FILE_BYTES) -> str:
         raise SourceError(f"{path}: {error.strerror}") from None
 
 
+def text_in(path: Path, max_bytes: int = MAX_FILE_BYTES) -> str:
+    """Return the content of a kernel file without white space around it; "" if it cannot be read."""
+    try:
+        return read_text(path, max_bytes).strip()
+    except SourceError:
+        return ""
+
+
 @dataclass(frozen=True)
 class ProcessStat:
     """A process or thread: its name, start time (since boot) and CPU time in clock ticks, and resident memory in pages.

@@ -5,12 +5,12 @@ from pathlib import Path
 
 from collector.model.metric import Kind, Metric, Owner, Values
 from collector.model.metric import ScrapeInterval as Interval
-from collector.model.snapshot import SourceError
-from collector.node.host.kernel_files import Host, read_text
+from collector.node.host.kernel_files import Host, text_in
 from collector.node.host.process import cpu_numbers
 
 # The part of /proc/cpuinfo that is read, because it has an entry for each of maybe hundreds of processors.
 _CPUINFO_BYTES = 1 << 14
+_TEXT_BYTES = 1 << 12
 MAX_DISKS = 16
 
 
@@ -29,23 +29,15 @@ _PROCESSORS, _KERNEL, _DISKS = ((metric.name,) for metric in METRICS)
 def read(host: Host) -> Values:
     """Read the texts; one whose file is missing is absent."""
     values: Values = {}
-    if count := _online(_read(host.root / "sys/devices/system/cpu/online")):
-        model = _model(_read(host.proc / "cpuinfo", _CPUINFO_BYTES))
+    if count := _online(text_in(host.root / "sys/devices/system/cpu/online", _TEXT_BYTES)):
+        model = _model(text_in(host.proc / "cpuinfo", _CPUINFO_BYTES))
         values[_PROCESSORS] = f"{count} x {model}" if model else f"{count}"
-    if release := _read(host.proc / "sys/kernel/osrelease"):
+    if release := text_in(host.proc / "sys/kernel/osrelease", _TEXT_BYTES):
         values[_KERNEL] = release
     models = {model for disk in host.disks for model in _disk_models(host.root / "sys/class/block" / disk)}
     if models:
         values[_DISKS] = ", ".join(sorted(models))
     return values
-
-
-def _read(path: Path, max_bytes: int = 1 << 12) -> str:
-    """Return a file's content without white space around it; "" if it cannot be read."""
-    try:
-        return read_text(path, max_bytes).strip()
-    except SourceError:
-        return ""
 
 
 def _online(cpu_list: str) -> int:
@@ -72,6 +64,6 @@ def _disk_models(device: Path) -> Iterator[str]:
     for slave in slaves:
         yield from _disk_models(slave)
     for folder in (path, path.parent):
-        if model := _read(folder / "device" / "model"):
+        if model := text_in(folder / "device" / "model", _TEXT_BYTES):
             yield model
             return

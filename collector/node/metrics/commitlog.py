@@ -1,7 +1,7 @@
 """Commit log and memtables: writes, the log's size, and wait times."""
 
-from collector.model.mbean import METRICS, counter, gauge, histogram
-from collector.model.metric import Aggregation, ScrapeInterval
+from collector.model.mbean import METRICS, counter, gauge, histogram, size
+from collector.model.metric import Aggregation
 
 _LOG = METRICS + "type=CommitLog,name="
 _MEMTABLES = METRICS + "type=MemtablePool,name="
@@ -19,14 +19,7 @@ BEANS = (
         _LOG + "CompletedTasks",
         "Value",
     ),
-    gauge(
-        "cassandra_commitlog_bytes",
-        "Size of all commit log segments in bytes.",
-        _LOG + "TotalCommitLogSize",
-        unit="bytes",
-        scrape_interval=ScrapeInterval.SLOW,
-        across=Aggregation.SUM,
-    ),
+    size("cassandra_commitlog_bytes", "Size of all commit log segments in bytes.", _LOG + "TotalCommitLogSize"),
     histogram(
         "cassandra_commitlog_commit_wait_seconds",
         "Time spent waiting for a commit log sync, in seconds.",

@@ -1,9 +1,10 @@
 """Compactions: pending, completed and running, with their progress."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from collector.model.mbean import METRICS, Many, MBean, counter, gauge, properties
+from collector.model.mbean import METRICS, Many, MBean, counter, gauge, properties, slow_total
 from collector.model.metric import Aggregation, Kind, Metric, ScrapeInterval, WideColumn
 from collector.node.metrics.tables import is_system_keyspace
 from collector.printable import shortened, single_line
@@ -13,12 +14,8 @@ _MANAGER = "org.apache.cassandra.db:type=CompactionManager"
 _LABELS = ("id", "keyspace", "table", "type")
 
 
-def _completed(compactions: Any) -> Many:
-    return [(_label_values(compaction), int(compaction["completed"])) for compaction in compactions]
-
-
-def _total(compactions: Any) -> Many:
-    return [(_label_values(compaction), int(compaction["total"])) for compaction in compactions]
+def _amounts(compactions: Any, key: str) -> Many:
+    return [(_label_values(compaction), int(compaction[key])) for compaction in compactions]
 
 
 def _label_values(compaction: Mapping[str, Any]) -> tuple[str, ...]:
@@ -95,14 +92,12 @@ BEANS = (
             WideColumn("compaction_mb_per_s", "CmpMB/s", "Read by compactions, MiB/s", scale=1 / 2**20, digits=2),
         ),
     ),
-    gauge(
+    slow_total(
         "cassandra_compaction_pending_by_table",
         "Estimated number of pending compactions of the table.",
         _BEAN + "PendingTasksByTableName",
-        scrape_interval=ScrapeInterval.SLOW,
         labels=("keyspace", "table"),
         many=_by_table,
-        across=Aggregation.SUM,
     ),
     gauge(
         "cassandra_compaction_progress",
@@ -110,7 +105,7 @@ BEANS = (
         _MANAGER,
         "Compactions",
         labels=_LABELS,
-        many=_completed,
+        many=partial(_amounts, key="completed"),
         across=Aggregation.SUM,
     ),
     gauge(
@@ -119,7 +114,7 @@ BEANS = (
         _MANAGER,
         "Compactions",
         labels=_LABELS,
-        many=_total,
+        many=partial(_amounts, key="total"),
         across=Aggregation.SUM,
     ),
 )

@@ -2,7 +2,7 @@
 
 import re
 
-from collector.model.mbean import counter, gauge, text
+from collector.model.mbean import counter, gauge, slow_total, text
 from collector.model.metric import Aggregation, ScrapeInterval, Series, WideColumn
 
 PAUSING_COLLECTORS = (
@@ -100,14 +100,7 @@ BEANS = (
         scrape_interval=ScrapeInterval.SLOW,
         across=Aggregation.MAX,
     ),
-    gauge(
-        "cassandra_jvm_threads",
-        "Number of live threads.",
-        _THREADING,
-        "ThreadCount",
-        scrape_interval=ScrapeInterval.SLOW,
-        across=Aggregation.SUM,
-    ),
+    slow_total("cassandra_jvm_threads", "Number of live threads.", _THREADING, "ThreadCount"),
     counter(
         "cassandra_jvm_cpu_seconds_total",
         "CPU time used by the JVM, in seconds.",
@@ -118,20 +111,8 @@ BEANS = (
         scale=1e-9,
         columns=(WideColumn("jvm_cpu_pct", "JvmCPU%", "CPU time used by the JVM, % of one CPU", scale=100, digits=1),),
     ),
-    gauge(
-        "cassandra_jvm_open_files",
-        "Number of open file descriptors.",
-        _SYSTEM,
-        "OpenFileDescriptorCount",
-        scrape_interval=ScrapeInterval.SLOW,
-        across=Aggregation.SUM,
-    ),
-    gauge(
-        "cassandra_jvm_max_files",
-        "Maximum number of open file descriptors.",
-        _SYSTEM,
-        "MaxFileDescriptorCount",
-        scrape_interval=ScrapeInterval.SLOW,
-        across=Aggregation.SUM,
+    slow_total("cassandra_jvm_open_files", "Number of open file descriptors.", _SYSTEM, "OpenFileDescriptorCount"),
+    slow_total(
+        "cassandra_jvm_max_files", "Maximum number of open file descriptors.", _SYSTEM, "MaxFileDescriptorCount"
     ),
 )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from collector.model.mbean import METRICS, Many, counter, gauge, text
+from collector.model.mbean import METRICS, Many, counter, gauge, size, text
 from collector.model.metric import Aggregation, ScrapeInterval
 
 _STORAGE = METRICS + "type=Storage,name="
@@ -58,15 +58,7 @@ BEANS = (
         many=_as_number,
         across=Aggregation.MIN,
     ),
-    gauge(
-        "cassandra_load_bytes",
-        "Size of the data on disk, in bytes.",
-        _STORAGE + "Load",
-        "Count",
-        unit="bytes",
-        scrape_interval=ScrapeInterval.SLOW,
-        across=Aggregation.SUM,
-    ),
+    size("cassandra_load_bytes", "Size of the data on disk, in bytes.", _STORAGE + "Load", "Count"),
     counter("cassandra_exceptions_total", "Number of uncaught exceptions.", _STORAGE + "Exceptions"),
     gauge(
         "cassandra_endpoints_live",

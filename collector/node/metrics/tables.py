@@ -1,10 +1,11 @@
 """Keyspaces and tables: operations as replica and as coordinator, read cost, sizes, flushes and compaction."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from collector.model.histogram import COUNTS_WITH_ZERO
-from collector.model.mbean import METRICS, Many, MBean, counter, gauge, histogram
+from collector.model.mbean import METRICS, Many, MBean, counter, gauge, histogram, size
 from collector.model.metric import Aggregation, Kind, Metric, ScrapeInterval
 from collector.node.metrics.storage import SERVICE
 
@@ -48,15 +49,10 @@ def _local(kind: str, bean: str) -> tuple[MBean, ...]:
 
 
 def _size(metric: str, text: str, attribute: str, name: str, across: Aggregation = Aggregation.SUM) -> MBean:
-    return gauge(
-        f"cassandra_table_{metric}",
-        text,
-        _TABLE + name,
-        attribute,
-        across=across,
-        unit="bytes",
-        scrape_interval=ScrapeInterval.SLOW,
-    )
+    return size(f"cassandra_table_{metric}", text, _TABLE + name, attribute, across=across)
+
+
+_ratio = partial(gauge, unit="ratio", scrape_interval=ScrapeInterval.SLOW, across=Aggregation.MEAN)
 
 
 def _per_read(metric: str, text: str, name: str, many: Callable[[Any], Many] | None = None) -> MBean:
@@ -182,29 +178,15 @@ BEANS = (
         "MeanPartitionSize",
         Aggregation.MEAN,
     ),
-    gauge(
-        "cassandra_table_compression_ratio",
-        "Ratio of compressed to uncompressed size.",
-        _TABLE + "CompressionRatio",
-        unit="ratio",
-        scrape_interval=ScrapeInterval.SLOW,
-        across=Aggregation.MEAN,
+    _ratio(
+        "cassandra_table_compression_ratio", "Ratio of compressed to uncompressed size.", _TABLE + "CompressionRatio"
     ),
-    gauge(
+    _ratio(
         "cassandra_table_bloom_filter_false_ratio",
         "Ratio of false positives to all results of the bloom filter.",
         _TABLE + "BloomFilterFalseRatio",
-        unit="ratio",
-        scrape_interval=ScrapeInterval.SLOW,
-        across=Aggregation.MEAN,
     ),
-    gauge(
-        "cassandra_table_repaired_ratio",
-        "Ratio of repaired data to all data.",
-        _TABLE + "PercentRepaired",
-        unit="ratio",
-        scale=0.01,
-        scrape_interval=ScrapeInterval.SLOW,
-        across=Aggregation.MEAN,
+    _ratio(
+        "cassandra_table_repaired_ratio", "Ratio of repaired data to all data.", _TABLE + "PercentRepaired", scale=0.01
     ),
 )
