@@ -120,16 +120,13 @@ class LiveCluster:
     # Methods of FeedListener, which feeds may call from any thread.
 
     def on_sample(self, key: str, sample: Sample, *, is_last: bool = False) -> None:
-        """Receive a sample; see FeedListener."""
         add = self._assembler.add_last_sample if is_last else self._assembler.add_sample
         self._call_in_thread(add, key, sample, self._clock())
 
     def on_failure(self, key: str, reason: str) -> None:
-        """Receive a failure; see FeedListener."""
         self._call_in_thread(self._assembler.add_failure, key, reason)
 
     def on_node(self, key: str, info: NodeInfo, address: str, peers: Sequence[str]) -> None:
-        """Receive a node's properties; see FeedListener."""
         self._call_in_thread(self._assembler.set_info, key, info)
         node = self._addresses[key]
         if node in self._plan.seeds:

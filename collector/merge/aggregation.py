@@ -130,7 +130,8 @@ def aggregated(catalogue: Mapping[str, Metric], samples: Sequence[Sample]) -> Pa
     have_spread = any(sample.spread for sample in samples)
 
     def spread_of(series: Series, values: Sequence[Derived]) -> tuple[float, float]:
-        return _spread(series, samples) if have_spread else _range(_of_type(float, values))
+        gauges = _of_type(float, values)
+        return _spread(series, samples) if have_spread else (min(gauges), max(gauges))
 
     values, unknown = _totals(catalogue, samples)
     totals = {series: total for series, (total, _) in values.items()}
@@ -204,10 +205,6 @@ def _spread(series: Series, samples: Sequence[Sample]) -> tuple[float, float]:
         if isinstance(gauge := sample.values.get(series), float)
     ]
     return min(low for low, _ in ranges), max(high for _, high in ranges)
-
-
-def _range(gauges: Sequence[float]) -> tuple[float, float]:
-    return min(gauges), max(gauges)
 
 
 def is_summed_over_nodes(metric: Metric | None) -> bool:

@@ -1,7 +1,7 @@
 """Converts the times of a node's clock to the clock on which recordings are merged."""
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -96,14 +96,7 @@ class ClockCorrection:
 
     def reference_s(self, time_s: float) -> float:
         """Return the reference clock's time when the node's clock shows `time_s`; it never decreases with `time_s`."""
-        following = bisect_right(self.times_s, time_s)
-        if following == 0:
-            return time_s - self.offsets_s[0]
-        if following == len(self.times_s):
-            return time_s - self.offsets_s[-1]
-        begin_s, end_s = self.times_s[following - 1], self.times_s[following]
-        before_s, after_s = self.offsets_s[following - 1], self.offsets_s[following]
-        return time_s - (before_s + (time_s - begin_s) / (end_s - begin_s) * (after_s - before_s))
+        return time_s - self._offset_s(time_s, self.times_s)
 
     def shown_s(self, begin_s: float, end_s: float) -> tuple[float, float]:
         """Return the earliest and the latest time that the node's clock may have shown in a time range."""
@@ -112,15 +105,16 @@ class ClockCorrection:
 
     def node_s(self, reference_s: float) -> float:
         """Return what the node's clock shows at a time of the reference clock; the inverse of `reference_s`."""
-        references_s = [self.reference_s(time_s) for time_s in self.times_s]
-        following = bisect_right(references_s, reference_s)
-        if following == 0:
-            return reference_s + self.offsets_s[0]
-        if following == len(self.times_s):
-            return reference_s + self.offsets_s[-1]
-        begin_s, end_s = references_s[following - 1], references_s[following]
-        before_s, after_s = self.offsets_s[following - 1], self.offsets_s[following]
-        return reference_s + before_s + (reference_s - begin_s) / (end_s - begin_s) * (after_s - before_s)
+        return reference_s + self._offset_s(reference_s, [self.reference_s(time_s) for time_s in self.times_s])
+
+    def _offset_s(self, at_s: float, times_s: Sequence[float]) -> float:
+        """Return how far the node's clock was ahead; `times_s` are those of the measurements on the clock of `at_s`."""
+        following = bisect_right(times_s, at_s)
+        if following in (0, len(times_s)):
+            return self.offsets_s[-1 if following else 0]
+        begin_s, end_s = times_s[following - 1 : following + 1]
+        before_s, after_s = self.offsets_s[following - 1 : following + 1]
+        return before_s + (at_s - begin_s) / (end_s - begin_s) * (after_s - before_s)
 
 
 IDENTITY = ClockCorrection()

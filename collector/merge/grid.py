@@ -64,13 +64,11 @@ class SpanGrid(Grid):
         return min(index, self._first_indices[span + 1] - 1)
 
     def begin_of(self, index: int) -> float:
-        """Return an interval's beginning, in seconds since the epoch."""
         begin_s, _ = self.spans[self.span_of(index)]
         number = self.number_in_span(index)
         return begin_s + number * self.interval_s if number else begin_s
 
     def end_of(self, index: int) -> float:
-        """Return an interval's end, in seconds since the epoch."""
         span = self.span_of(index)
         begin_s, end_s = self.spans[span]
         return min(begin_s + (index + 1 - self._first_indices[span]) * self.interval_s, end_s)
@@ -84,7 +82,6 @@ class SpanGrid(Grid):
         return index - self._first_indices[self.span_of(index)]
 
     def indices_between(self, begin_s: float, end_s: float) -> range:
-        """Return the indices of all intervals to which ticks in a time range can belong."""
         touched = [
             number for number, (begins_s, ends_s) in enumerate(self.spans) if begins_s <= end_s and ends_s >= begin_s
         ]

@@ -100,11 +100,8 @@ def settings_of(run: NodeRun) -> NodeSettings:
     )
 
 
-_Numbers = tuple[Mapping[str, str], Set[str], Set[str]]
-"""The sizes of a node by name, its garbage collectors, and the consistency levels of its requests."""
-
-
-def _numbers_in(node: "NodeColumns") -> _Numbers:
+def _numbers_in(node: "NodeColumns") -> tuple[Mapping[str, str], Set[str], Set[str]]:
+    """Return the sizes of a node by name, its garbage collectors, and the consistency levels of its requests."""
     sizes = {}
     for series, name in SIZES.items():
         if series in node.sums.gauges:

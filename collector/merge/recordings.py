@@ -127,11 +127,9 @@ def _session(files: Sequence[tuple[Path, _End, _End]]) -> Session:
 def _file_ends(file: Path) -> tuple[list[tuple[_End, _End]], list[Footer]]:
     """Return the first and last tick of each session in a file, and the file's footers. Raises OSError."""
     footer = last_footer(file)
-    if footer is None:
-        return _all_ends(read_lines(file))
-    line = next(read_lines(file), None)
+    line = None if footer is None else next(read_lines(file), None)
     first = _tick_of_full_record(line) if isinstance(line, bytes) else None
-    if first is None:
+    if footer is None or first is None:
         return _all_ends(read_lines(file))
     data = file.read_bytes()
     frame_offset = footer.offset

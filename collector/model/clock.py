@@ -37,7 +37,6 @@ class SystemClock:
     """The machine's own clocks."""
 
     def wall_s(self) -> float:
-        """Return seconds since the epoch."""
         return time.time()
 
     def monotonic_s(self) -> float:
@@ -49,7 +48,6 @@ class SystemClock:
         return time.clock_gettime(time.CLOCK_BOOTTIME) - time.clock_gettime(time.CLOCK_MONOTONIC)
 
     def sleep(self, seconds: float) -> None:
-        """Sleep for at least `seconds`."""
         time.sleep(seconds)
 
 

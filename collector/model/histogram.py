@@ -83,13 +83,8 @@ def upper_bounds_of(unit: str, length: int) -> tuple[float, ...]:
 @lru_cache(maxsize=16)
 def offsets(number: int) -> tuple[int, ...]:
     """Return the first `number` of Cassandra's bucket offsets."""
-    grown = accumulate(range(number - 1), lambda last, _: max(last + 1, _round(last * GROWTH)), initial=1)
-    return tuple(grown)
-
-
-def _round(value: float) -> int:
     # Java's Math.round rounds half up.
-    return int(value + 0.5)
+    return tuple(accumulate(range(number - 1), lambda last, _: max(last + 1, int(last * GROWTH + 0.5)), initial=1))
 
 
 def difference(unit: str, before: Sequence[int], after: Sequence[int]) -> Buckets | None:

@@ -14,6 +14,7 @@ edge, infinity, is omitted. JSON cannot represent non-finite numbers: a non-fini
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
 from itertools import chain, pairwise
 from math import inf, isfinite
 from typing import Any, TypeVar
@@ -39,16 +40,10 @@ class MalformedSampleError(ValueError):
 
 def encoded(sample: Sample, identity: Identity | None = None) -> dict[str, Any]:
     """Return the sample, with its node's identity if given, as an object for `json.dumps`."""
-    tick = sample.tick
     content: dict[str, Any] = {
         "node": sample.node,
         "identity": None if identity is None else dict(identity.labels()),
-        "tick": {
-            "time_s": tick.time_s,
-            "late_s": tick.late_s,
-            "missed": tick.missed,
-            "suspended_s": tick.suspended_s,
-        },
+        "tick": asdict(sample.tick),
         "elapsed_s": dict(sample.elapsed_s),
         "events": [_event(event) for event in sample.events],
         "values": _grouped((series, _value(value)) for series, value in sample.values.items()),

@@ -84,15 +84,11 @@ class Snapshot:
 def with_rounded_times(snapshot: Snapshot) -> Snapshot:
     """Return the snapshot at the journal's resolution, so that live rows equal those replayed from a recording."""
     scrapes = tuple(
-        Scrape(
-            scrape.source,
-            _rounded(scrape.at_s, TIME_UNITS_PER_S),
-            scrape.values,
-            scrape.origin,
-            scrape.problem,
-            scrape.events,
-            _rounded(scrape.wall_s, COST_UNITS_PER_S),
-            _rounded(scrape.cpu_s, COST_UNITS_PER_S),
+        replace(
+            scrape,
+            at_s=_rounded(scrape.at_s, TIME_UNITS_PER_S),
+            wall_s=_rounded(scrape.wall_s, COST_UNITS_PER_S),
+            cpu_s=_rounded(scrape.cpu_s, COST_UNITS_PER_S),
         )
         for scrape in snapshot.scrapes
     )

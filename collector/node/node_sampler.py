@@ -250,7 +250,8 @@ class NodeSampler:
         return bool(facts.address)
 
     def _host(self, pid: int | None) -> Host:
-        host = Host(self._root, pid, directories=self.facts.directories or (_existing_or_root(DEFAULT_DATA),))
+        data = DEFAULT_DATA if DEFAULT_DATA.exists() else Path("/")
+        host = Host(self._root, pid, directories=self.facts.directories or (data,))
         host = replace(host, separate_network=has_separate_network(host.process_dir))
         given = (self._overrides.disk,) if self._overrides.disk else ()
         disks = given or disks_of(host.directories, host.process_dir, self._root)
@@ -258,14 +259,9 @@ class NodeSampler:
         return replace(host, disks=disks or (UNKNOWN,), interfaces=(interface or UNKNOWN,))
 
     def provides(self, metric: str) -> bool:
-        """Return whether the node is known to provide the metric."""
         return self._transport is not None and self._transport.provides(metric)
 
     def tables(self) -> Collection[Table]:
-        """Return (keyspace, "") for each keyspace and, if its tables are read, (keyspace, table) for each of them.
-
-        Raises SourceError if the node does not answer.
-        """
         return self._transport.tables() if self._transport is not None else ()
 
     @property
@@ -360,7 +356,3 @@ class NodeSampler:
         self._peers_backoff.failed(now_s)
         with suppress(SourceError):
             self.facts = replace(self.facts, peers=transport.peers(PEERS_TIMEOUT_S))
-
-
-def _existing_or_root(path: Path) -> Path:
-    return path if path.exists() else Path("/")

@@ -25,7 +25,7 @@ def slowest_interval(metric: Metric) -> ScrapeInterval:
         return ScrapeInterval.OFTEN
     if "keyspace" not in metric.labels or metric.name in EVERY_TICK:
         return metric.scrape_interval
-    return max(metric.scrape_interval, ScrapeInterval.SLOW, key=lambda interval: interval.value)
+    return ScrapeInterval.SLOW
 
 
 def is_pattern(name: str) -> bool:
@@ -76,8 +76,4 @@ class Selection:
             return scrape_interval
         if (keyspace, table) not in active:
             return None
-        return (
-            scrape_interval
-            if bean.metric.name in EVERY_TICK
-            else max(scrape_interval, ScrapeInterval.SLOW, key=lambda interval: interval.value)
-        )
+        return scrape_interval if bean.metric.name in EVERY_TICK else ScrapeInterval.SLOW

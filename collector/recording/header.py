@@ -82,18 +82,8 @@ def header_of(content: Mapping[str, Any]) -> Header:
     fields["metrics"] = tuple(_metric(row) for row in content.get("metrics", ()))
     fields["sources"] = tuple(content.get("sources", ()))
     head = Header(**fields)
-    texts = (
-        head.writer,
-        head.session,
-        head.boot,
-        head.network,
-        head.process,
-        head.way,
-        head.disk,
-        head.interface,
-        *head.sources,
-    )
-    if not all(isinstance(text, str) for text in texts):
+    texts = (head.writer, head.session, head.boot, head.network, head.process, head.way, head.disk, head.interface)
+    if not all(isinstance(text, str) for text in (*texts, *head.sources)):
         raise ValueError("header with a field that should be text but is not")
     error_s = 0 if head.error_s is None else head.error_s
     if not 1e-3 <= head.interval_s <= DAY_S or not -DAY_S < head.zone < DAY_S or not isfinite(error_s):

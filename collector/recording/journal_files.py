@@ -2,14 +2,13 @@
 
 import fcntl
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from errno import EINVAL
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 from collector.model.metric import Series
 from collector.node.metrics.tables import KEYSPACE_OPERATIONS, REMAINDERS
@@ -240,19 +239,12 @@ def recorded_tables(files: Iterable[Path], limit: SeriesLimit) -> Iterator[tuple
     for file in files:
         for line in read_lines(file):
             if not isinstance(line, Damage) and b'"s":' in line:
-                yield from _tables_of(_content(line), limit)
+                yield from _tables_of(line, limit)
 
 
-def _content(line: bytes) -> Mapping[str, Any]:
+def _tables_of(line: bytes, limit: SeriesLimit) -> list[tuple[str, str]]:
     try:
-        return parsed(line)
-    except MALFORMED:
-        return {}
-
-
-def _tables_of(content: Mapping[str, Any], limit: SeriesLimit) -> list[tuple[str, str]]:
-    try:
-        series = [texts_of(names) for names in content.get("s", ())]
+        series = [texts_of(names) for names in parsed(line).get("s", ())]
     except MALFORMED:
         return []
     limit.take(series)

@@ -8,7 +8,8 @@ missing, and whether a recording is complete.
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
+from operator import add
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -185,13 +186,7 @@ class Integrity:
 
     def __add__(self, other: "Integrity") -> "Integrity":
         """Return the sums of the counts."""
-        return Integrity(
-            self.damaged + other.damaged,
-            self.lost + other.lost,
-            self.repeated + other.repeated,
-            self.unfinished + other.unfinished,
-            self.continued + other.continued,
-        )
+        return Integrity(*map(add, astuple(self), astuple(other)))
 
 
 class TickOrder:
@@ -311,15 +306,8 @@ class JournalFollower:
         while True:
             yield from self._read_more()
             # Nothing more is appended to a file once the next one exists, so read the rest, then move on.
-            following = next(
-                (
-                    path
-                    for path in files_of(self._folder)
-                    if self._path is None or sort_key(path) > sort_key(self._path)
-                ),
-                None,
-            )
-            if following is None:
+            later = [path for path in files_of(self._folder) if not self._path or sort_key(path) > sort_key(self._path)]
+            if not later:
                 return
             yield from self._read_more()
             # The oldest file is always removed first, so as long as this file exists, no later one is missing.
@@ -329,7 +317,7 @@ class JournalFollower:
                 self.close()
             if was_removed:
                 yield Removed()
-            self._file, self._path, self._reader = following.open("rb"), following, Reader()
+            self._file, self._path, self._reader = later[0].open("rb"), later[0], Reader()
 
     def close(self) -> None:
         if self._file is not None:

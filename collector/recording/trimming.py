@@ -148,7 +148,8 @@ def frame_range(file: int, size_bytes: int, from_s: float, to_s: float) -> tuple
     kept = [index for index in range(len(frames)) if _may_overlap(frames[index : index + 2], from_s, to_s)]
     # All ticks may be later than the range.
     first, last = (kept[0], kept[-1]) if kept else (0, 0)
-    return _offset(frames, first - 1, size_bytes), _offset(frames, last + 2, size_bytes)
+    end = frames[last + 2].offset if last + 2 < len(frames) else size_bytes
+    return frames[first - 1].offset if first else 0, end
 
 
 def _may_overlap(frames: Sequence[FrameStart], from_s: float, to_s: float) -> bool:
@@ -160,13 +161,6 @@ def _may_overlap(frames: Sequence[FrameStart], from_s: float, to_s: float) -> bo
     frame = frames[0]
     end_s = frames[1].time_s if len(frames) > 1 else inf
     return min(frame.time_s, end_s - frame.length_s) <= to_s and from_s <= max(frame.time_s + frame.length_s, end_s)
-
-
-def _offset(frames: Sequence[FrameStart], index: int, size_bytes: int) -> int:
-    """Return the offset of a frame; 0 before the first frame, and the file's size after the last one."""
-    if index < 0:
-        return 0
-    return frames[index].offset if index < len(frames) else size_bytes
 
 
 def frame_starts(file: int, begin: int, end: int) -> Iterator[FrameStart]:

@@ -274,7 +274,6 @@ def _locked(folder: Path) -> int:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, LOCK_MODE)
-
     except OSError as error:
         raise JournalError(f"cannot record to {folder}: {error.strerror}") from None
     with contextlib.suppress(PermissionError):

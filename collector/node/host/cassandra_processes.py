@@ -132,10 +132,7 @@ def local_nodes(proc: Path = PROC) -> list[LocalNode]:
 
     Reads nothing that their command lines name.
     """
-    nodes = []
-    for folder in proc.iterdir():
-        if folder.name.isdigit() and (node := _local_node(folder)):
-            nodes.append(node)
+    nodes = [node for folder in proc.iterdir() if folder.name.isdigit() and (node := _local_node(folder))]
     return sorted(nodes, key=lambda node: (not node.url, node.started_s))
 
 

@@ -6,39 +6,36 @@ from collector.node.host.kernel_files import Host, read_text
 SECTOR_BYTES = 512
 
 
-def _counter(
-    name: str, text: str, unit: str = "1", scale: float = 1.0, across: Aggregation = Aggregation.SUM
+def _metric(
+    name: str,
+    text: str,
+    unit: str = "1",
+    scale: float = 1.0,
+    across: Aggregation = Aggregation.SUM,
+    kind: Kind = Kind.COUNTER,
 ) -> Metric:
-    return Metric(name, Kind.COUNTER, unit, text, ("device",), scale=scale, across=across, owner=Owner.MACHINE)
+    return Metric(name, kind, unit, text, ("device",), scale=scale, across=across, owner=Owner.MACHINE)
 
 
 # The metrics, in the order of the fields that follow the device name in /proc/diskstats.
 COLUMNS = (
-    _counter("node_disk_reads_completed_total", "Number of reads completed."),
-    _counter("node_disk_reads_merged_total", "Number of reads merged."),
-    _counter("node_disk_read_bytes_total", "Number of bytes read.", "bytes", SECTOR_BYTES),
-    _counter("node_disk_read_time_seconds_total", "Time spent by all reads, in seconds.", "seconds", 1e-3),
-    _counter("node_disk_writes_completed_total", "Number of writes completed."),
-    _counter("node_disk_writes_merged_total", "Number of writes merged."),
-    _counter("node_disk_written_bytes_total", "Number of bytes written.", "bytes", SECTOR_BYTES),
-    _counter("node_disk_write_time_seconds_total", "Time spent by all writes, in seconds.", "seconds", 1e-3),
-    Metric(
-        "node_disk_io_now",
-        Kind.GAUGE,
-        "1",
-        "Number of requests in progress.",
-        ("device",),
-        across=Aggregation.SUM,
-        owner=Owner.MACHINE,
-    ),
-    _counter(
+    _metric("node_disk_reads_completed_total", "Number of reads completed."),
+    _metric("node_disk_reads_merged_total", "Number of reads merged."),
+    _metric("node_disk_read_bytes_total", "Number of bytes read.", "bytes", SECTOR_BYTES),
+    _metric("node_disk_read_time_seconds_total", "Time spent by all reads, in seconds.", "seconds", 1e-3),
+    _metric("node_disk_writes_completed_total", "Number of writes completed."),
+    _metric("node_disk_writes_merged_total", "Number of writes merged."),
+    _metric("node_disk_written_bytes_total", "Number of bytes written.", "bytes", SECTOR_BYTES),
+    _metric("node_disk_write_time_seconds_total", "Time spent by all writes, in seconds.", "seconds", 1e-3),
+    _metric("node_disk_io_now", "Number of requests in progress.", kind=Kind.GAUGE),
+    _metric(
         "node_disk_io_time_seconds_total",
         "Time with at least one request in progress, in seconds.",
         "seconds",
         1e-3,
         Aggregation.MEAN,
     ),
-    _counter("node_disk_io_time_weighted_seconds_total", "Time spent by all requests, in seconds.", "seconds", 1e-3),
+    _metric("node_disk_io_time_weighted_seconds_total", "Time spent by all requests, in seconds.", "seconds", 1e-3),
 )
 METRICS = COLUMNS
 _BUSY = "node_disk_io_time_seconds_total"

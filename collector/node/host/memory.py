@@ -15,13 +15,9 @@ FIELDS = {
     "SwapFree": "Unused swap space in bytes.",
 }
 _COLUMNS = {
-    "MemAvailable": (
-        WideColumn(
-            "memory_available_mb", "AvailMB", "Memory available to programs without swapping, MiB", scale=1 / 2**20
-        ),
-    ),
-    "Cached": (WideColumn("page_cache_mb", "CacheMB", "Memory used by the page cache, MiB", scale=1 / 2**20),),
-    "Dirty": (WideColumn("dirty_mb", "DirtyMB", "Memory waiting to be written to disk, MiB", scale=1 / 2**20),),
+    "MemAvailable": ("memory_available_mb", "AvailMB", "Memory available to programs without swapping, MiB"),
+    "Cached": ("page_cache_mb", "CacheMB", "Memory used by the page cache, MiB"),
+    "Dirty": ("dirty_mb", "DirtyMB", "Memory waiting to be written to disk, MiB"),
 }
 METRICS = tuple(
     Metric(
@@ -30,7 +26,7 @@ METRICS = tuple(
         "bytes",
         text,
         scale=1024,
-        columns=_COLUMNS.get(field, ()),
+        columns=(WideColumn(*_COLUMNS[field], scale=1 / 2**20),) if field in _COLUMNS else (),
         across=Aggregation.SUM,
         owner=Owner.MACHINE,
     )

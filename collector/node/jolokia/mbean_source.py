@@ -6,6 +6,7 @@ It also reads facts about the node: address, data directories, process and peers
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -175,7 +176,6 @@ class MBeanSource:
         return replace(facts, pid=pid, is_local=pid is not None, origin=str(facts.started_ms))
 
     def peers(self, timeout_s: float) -> tuple[str, ...]:
-        """Return the sorted addresses of all nodes in the ring. Raises SourceError if there is no usable response."""
         return read_peers(self._jolokia, timeout_s)
 
     def close(self) -> None:
@@ -325,13 +325,11 @@ class MBeanSource:
             table = labels.get("keyspace", ""), labels.get("table", "")
             return "table" not in labels or table in active or selection.names(*table)
 
-        def scrape_interval(bean: MBean, labels: Mapping[str, str]) -> ScrapeInterval | None:
-            return selection.scrape_interval(bean, labels, active)
-
         # There may be thousands of tables, but only a few are read, so filter them once per family, not per bean.
         labels_by_family = {
             family: list(filter(is_read, family_labels)) for family, family_labels in self._known.items()
         }
+        scrape_interval = partial(selection.scrape_interval, active=active)
         scheduled_by_body = {scheduled.request.body: scheduled for scheduled in self._schedule}
         self._schedule = []
         for request, never_pauses in [

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from collector.node.metrics.jvm import pauses
+from collector.node.metrics.tables import is_system_keyspace
 from collector.printable import count_text, one_line
 
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
@@ -72,7 +73,7 @@ def table_of(path: str) -> str | None:
     match = _TABLE.search(path)
     if match is None:
         return UNNAMED
-    if match["keyspace"] == "system" or match["keyspace"].startswith("system_"):
+    if is_system_keyspace(match["keyspace"]):
         return None
     return ".".join(filter(None, match.group("keyspace", "table", "index")))
 

@@ -69,11 +69,6 @@ class Piece:
         """Whether the piece matches arbitrary text."""
         return self.kind in (_FREE, THREAD)
 
-    @property
-    def blank(self) -> bool:
-        """Whether the piece is only padding."""
-        return self.kind == _BLANKS
-
 
 @dataclass
 class _Group:
@@ -232,7 +227,7 @@ def _head(pieces: Sequence[Piece]) -> str:
     A free-form piece ends where the pieces after it first match. Lookahead groups make that choice final, so that no
     line can cause exponential backtracking.
     """
-    last = next((piece for piece in reversed(pieces) if not piece.blank), None)
+    last = next((piece for piece in reversed(pieces) if piece.kind != _BLANKS), None)
     if last is not None and last.free:
         raise ValueError(f"no text between {last.word} and %msg: the start of the message is ambiguous")
     names: set[str] = set()

@@ -198,7 +198,6 @@ class NodetoolSource:
         return metric in self._seen
 
     def tables(self) -> set[Table]:
-        """Return (keyspace, "") for each keyspace and (keyspace, table) for each table. Raises SourceError."""
         report = tablestats.parse(self._tool.run(tablestats.ARGUMENTS, TIMEOUT_S))
         names = {(series[1], series[2]) for series in report.values if series[0] == "cassandra_table_operations_total"}
         return names | {(keyspace, "") for keyspace, _ in names}

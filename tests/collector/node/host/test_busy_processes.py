@@ -76,10 +76,10 @@ def test_the_time_of_a_scrape_does_not_include_the_scan_of_other_processes(
     read_text = kernel_files.read_text
     read_at_s: dict[str, float] = {}
 
-    def read_slowly(path: str) -> str:
+    def read_slowly(path: str, *limit: int) -> str:
         clock.busy(1.0)
         read_at_s[path] = clock.monotonic_s()
-        return read_text(path)
+        return read_text(path, *limit)
 
     monkeypatch.setattr(kernel_files, "read_text", read_slowly)
     set_process(tmp_path, 20, 5001.0)
