@@ -3,9 +3,8 @@
 Restarts and failures follow a fixed schedule without a beginning. No state is kept between two snapshots of a node.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from math import floor
 from random import Random
 
@@ -15,8 +14,8 @@ from collector.model.snapshot import JOLOKIA_SOURCE, Scrape, Snapshot, Tick, wit
 from collector.node.catalogue import CATALOGUE, HOST
 from collector.node.metrics.compaction import BEANS as COMPACTION_BEANS
 from collector.recording.header import Header
-from collector.simulation.simulated_series import KEYSPACE, grouped, simulated_series, table_names
-from collector.simulation.value_rules import DISK, INTERFACE, LoadCurve, Moment, Rule, load_curve
+from collector.simulation.simulated_series import KEYSPACE, series_rules, table_names
+from collector.simulation.value_rules import DISK, INTERFACE, LoadCurve, Moment, load_curve
 
 # The machines' boot time, 2020-01-01, give or take a month.
 BOOT_TIME_S = 1_577_836_800.0
@@ -32,7 +31,6 @@ _START_TIME: Series = ("cassandra_jvm_start_time_seconds",)
 _OF_THE_PROCESS = ("cgroup", "process")
 # The origins of a machine's counters, other than its boot.
 _ORIGINS = {"network": "/proc/net"}
-Group = tuple[int, int, list[tuple[Series, Rule]]]
 CLUSTER = "simulated"
 SEED = 1
 DATACENTRES, RACKS = 2, 3
@@ -49,8 +47,6 @@ class Disturbances:
 
 
 DEFAULT = Disturbances()
-
-
 CALM = Disturbances(restart_every_s=10 * 365 * 86400.0, restart_s=0.0, silent_s=0.0)
 """No disturbances, except that each JVM has started at some time in the last ten years."""
 
@@ -85,16 +81,6 @@ class Lifecycle:
         return self.number_of_starts(time_s) * self.disturbances.restart_every_s + self.restart_offset_s
 
 
-def lifecycle(generator: Random, disturbances: Disturbances) -> Lifecycle:
-    """Return a schedule with random offsets."""
-    return Lifecycle(
-        disturbances,
-        BOOT_TIME_S - generator.uniform(0, BOOT_SPREAD_S),
-        generator.uniform(0, disturbances.restart_every_s),
-        generator.uniform(0, disturbances.silent_every_s),
-    )
-
-
 @dataclass(frozen=True)
 class Traffic:
     """One kind of operation: its rate per second at the average load, and the curves of fast and slow operations."""
@@ -112,9 +98,14 @@ class SimulatedNode:
         generator = Random(seed)  # noqa: S311 - not for secrets
         self.identity = identity
         self._seed = seed
-        self._groups = _groups(tables)
+        self._rules = series_rules(tables)
         self._tables = tables
-        self.lifecycle: Lifecycle = lifecycle(generator, disturbances)
+        self.lifecycle = Lifecycle(
+            disturbances,
+            BOOT_TIME_S - generator.uniform(0, BOOT_SPREAD_S),
+            generator.uniform(0, disturbances.restart_every_s),
+            generator.uniform(0, disturbances.silent_every_s),
+        )
         self._busy = load_curve(generator)
         self._traffic = {
             operation: Traffic(generator.uniform(*OPERATIONS_PER_S), load_curve(generator), load_curve(generator))
@@ -199,7 +190,7 @@ class SimulatedNode:
 
     def _values(self, source: str, moment: Moment, tick: Tick, interval_s: float, all_series: bool) -> Values:
         values: Values = {}
-        for every_s, phase_s, rules in self._groups[source]:
+        for (every_s, phase_s), rules in self._rules[source].items():
             if all_series or _is_due(every_s, phase_s, tick, interval_s):
                 for series, rule in rules:
                     values[series] = rule(moment)
@@ -217,15 +208,6 @@ class SimulatedNode:
             progress, size = (bean.metric.name for bean in COMPACTION_BEANS if "id" in bean.metric.labels)
             yield (progress, *labels), int(COMPACTION_BYTES * since_s / COMPACTION_S)
             yield (size, *labels), COMPACTION_BYTES
-
-
-@lru_cache(maxsize=4)
-def _groups(tables: int) -> Mapping[str, list[Group]]:
-    """Return the groups of series of each source: scrape interval, phase, and the series with their rules."""
-    groups: dict[str, list[Group]] = {}
-    for (source, every_s, phase_s), rules in grouped(simulated_series(tables)).items():
-        groups.setdefault(source, []).append((every_s, phase_s, rules))
-    return groups
 
 
 def _is_due(every_s: int, phase_s: int, tick: Tick, interval_s: float) -> bool:

@@ -1,10 +1,9 @@
-"""The series of a simulated node, each with the rule for its value, grouped by source and scrape interval.
+"""The series of a simulated node, each with the rule for its value, grouped by source, scrape interval and phase.
 
 They are derived from the catalogue, so that a new metric is simulated as soon as it exists.
 """
 
 from bisect import bisect_left
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
@@ -121,24 +120,16 @@ class Cycle:
         return (*(0,) * self.first, *filled, *(0,) * (self.length - self.first - len(filled)))
 
 
-def times(seed: str, median_s: float, sigma: float) -> Cycle:
-    """Return a cycle of log-normally distributed times, in the bucket layout of Cassandra 4.1 and later."""
-    return _cycle(seed, "seconds", TIMER_BUCKETS, median_s, sigma, US_PER_S)
-
-
-def numbers(seed: str, median: float, sigma: float, length: int = COUNT_BUCKETS) -> Cycle:
-    """Return a cycle of log-normally distributed numbers, such as SSTables per read."""
-    return _cycle(seed, "1", length, median, sigma, 1)
-
-
 def plus(first: Sequence[int], second: Sequence[int]) -> tuple[int, ...]:
     """Return the bucket counts of the values of two histograms with the same layout."""
     return tuple(map(add, first, second))
 
 
 @lru_cache(maxsize=64)
-def _cycle(seed: str, unit: str, length: int, median: float, sigma: float, scale: int) -> Cycle:
+def cycle_of(seed: str, unit: str, length: int, median: float, sigma: float) -> Cycle:
+    """Return a cycle of log-normally distributed values: times in seconds, or numbers such as SSTables per read."""
     generator = Random(seed)  # noqa: S311 - not for secrets
+    scale = US_PER_S if unit == "seconds" else 1
     upper_bounds = upper_bounds_of(unit, length)
     values = [generator.lognormvariate(log(median), sigma) for _ in range(CYCLE)]
     indices = [min(bisect_left(upper_bounds, value), length - 2) for value in values]
@@ -151,38 +142,32 @@ def _cycle(seed: str, unit: str, length: int, median: float, sigma: float, scale
     return Cycle(first, length, tuple(map(tuple, counts)), tuple(totals))
 
 
-@dataclass(frozen=True)
-class SimulatedSeries:
-    """A series, its rule, its source, and how often it is read; `phase_s` distributes slow series over the ticks."""
-
-    series: Series
-    rule: Rule
-    source: str
-    scrape_interval: ScrapeInterval
-
-    @property
-    def phase_s(self) -> int:
-        """The series' offset within the scrape interval; the same for metrics with the same labels."""
-        return crc32(repr(self.series[1:] or self.series).encode()) % max(int(self.scrape_interval.value), 1)
-
-
 def table_names(count: int) -> list[str]:
     return [f"{_TABLE_NAMES[index % 10]}{index // 10 or ''}" for index in range(count)]
 
 
-def table_weights(count: int) -> list[float]:
-    """Return the tables' shares of the operations; the n-th table gets 1/n of what the first one gets."""
+def table_weights(count: int) -> dict[str, float]:
+    """Return the tables' shares of the operations by name; the n-th table gets 1/n of what the first one gets."""
     total = sum(1 / number for number in range(1, count + 1))
-    return [1 / number / total for number in range(1, count + 1)]
+    return {name: 1 / number / total for number, name in enumerate(table_names(count), 1)}
 
 
 @lru_cache(maxsize=4)
-def simulated_series(tables: int) -> tuple[SimulatedSeries, ...]:
-    """Return the series of a node with this number of tables, without those that name the node."""
-    return (*_host_series(), *_cassandra_series(tables))
+def series_rules(tables: int) -> Mapping[str, Mapping[tuple[int, int], list[tuple[Series, Rule]]]]:
+    """Return the series of a node with this number of tables, without those that name the node, and their rules.
+
+    They are grouped by source, and by scrape interval (0 for every tick) and phase, both in seconds. The phase
+    distributes slow series over the ticks; it is the same for metrics with the same labels.
+    """
+    groups: dict[str, dict[tuple[int, int], list[tuple[Series, Rule]]]] = {}
+    for source, scrape_interval, series, rule in (*_host_series(), *_cassandra_series(tables)):
+        every_s = int(scrape_interval.value)
+        phase_s = crc32(repr(series[1:] or series).encode()) % max(every_s, 1)
+        groups.setdefault(source, {}).setdefault((every_s, phase_s), []).append((series, rule))
+    return groups
 
 
-def _host_series() -> Iterator[SimulatedSeries]:
+def _host_series() -> Iterator[tuple[str, ScrapeInterval, Series, Rule]]:
     for subject in HOST:
         values = {**_LABEL_VALUES, "device": (INTERFACE if subject.name == "network" else DISK,)}
         for metric in subject.metrics:
@@ -191,20 +176,17 @@ def _host_series() -> Iterator[SimulatedSeries]:
                     rule = cpu_rule(labels[-1], 1 if "cpu" in metric.labels else PROCESSORS)
                 else:
                     rule = _scalar_rule(metric, labels, 1.0)
-                yield SimulatedSeries((metric.name, *labels), rule, subject.name, metric.scrape_interval)
+                yield subject.name, metric.scrape_interval, (metric.name, *labels), rule
 
 
-def _cassandra_series(tables: int) -> Iterator[SimulatedSeries]:
-    weights = dict(zip(table_names(tables), table_weights(tables), strict=True))
+def _cassandra_series(tables: int) -> Iterator[tuple[str, ScrapeInterval, Series, Rule]]:
+    weights = table_weights(tables)
     for bean in BEANS:
         metric = bean.metric
-        interval = slowest_interval(metric)
-        unused = metric.name in DECAYED or "id" in metric.labels
-        if unused or (metric.name,) in IDENTITY_LABELS:
+        if metric.name in DECAYED or "id" in metric.labels or (metric.name,) in IDENTITY_LABELS:
             continue
         for labels in _label_values(bean, [*weights]):
-            rule = _rule(metric, labels, [*weights.values()], weights)
-            yield SimulatedSeries((metric.name, *labels), rule, JOLOKIA_SOURCE, interval)
+            yield JOLOKIA_SOURCE, slowest_interval(metric), (metric.name, *labels), _rule(metric, labels, weights)
 
 
 def _label_values(bean: MBean, tables: Sequence[str]) -> list[tuple[str, ...]]:
@@ -226,14 +208,13 @@ def _label_values(bean: MBean, tables: Sequence[str]) -> list[tuple[str, ...]]:
     return [sum(values, ()) for values in product(*parts)]
 
 
-def _rule(metric: Metric, labels: tuple[str, ...], all_weights: Sequence[float], weights: Mapping[str, float]) -> Rule:
+def _rule(metric: Metric, labels: tuple[str, ...], weights: Mapping[str, float]) -> Rule:
     """Return the rule for one of Cassandra's series."""
     weight = weights.get(labels[1], 1.0) if "table" in metric.labels else 1.0
     operation = labels[-1] if metric.labels[-1:] == ("operation",) else ""
     if metric.name in _OF_KEYSPACES:
         # A keyspace's operations are those of its tables, which are rounded one by one.
-        rules = [_operation_rule(metric, operation, REPLICAS * one, _LOCAL) for one in all_weights]
-        return _sum_rule(rules)
+        return _sum_rule([_operation_rule(metric, operation, REPLICAS * one, _LOCAL) for one in weights.values()])
     if metric.name in _OF_TABLES:
         return _operation_rule(metric, operation, REPLICAS * weight, _LOCAL)
     if metric.name in _OF_CLIENTS | _COORDINATED:
@@ -257,13 +238,9 @@ def _scalar_rule(metric: Metric, labels: tuple[str, ...], weight: float) -> Rule
 
 def _histogram_rule(metric: Metric, weight: float) -> Rule:
     if metric.name not in _OTHER_HISTOGRAMS:
-        length = TIMER_BUCKETS if metric.unit == "seconds" else COUNT_BUCKETS
-        return constant((0,) * length)
+        return constant((0,) * (TIMER_BUCKETS if metric.unit == "seconds" else COUNT_BUCKETS))
     operation, median, sigma, length = _OTHER_HISTOGRAMS[metric.name]
-    if metric.unit == "seconds":
-        cycle = times(metric.name, median, sigma)
-    else:
-        cycle = numbers(metric.name, median, sigma, length)
+    cycle = cycle_of(metric.name, metric.unit, length, median, sigma)
     return lambda now: cycle.buckets(int(now.fast[operation] * weight))
 
 
@@ -273,20 +250,16 @@ def _operation_rule(
     """Return the rule for the number, the total time (in microseconds) or the durations of operations."""
     if operation not in durations:
         return constant((0,) * TIMER_BUCKETS if metric.kind is Kind.HISTOGRAM else 0)
-    fast, slow = (times(f"{operation} {speed}", *speed) for speed in durations[operation])
+    fast, slow = (cycle_of(f"{operation} {speed}", "seconds", TIMER_BUCKETS, *speed) for speed in durations[operation])
     if metric.kind is Kind.HISTOGRAM:
-        return _durations_rule(operation, weight, fast, slow)
+        return lambda now: plus(
+            fast.buckets(int(now.fast[operation] * weight)), slow.buckets(int(now.slow[operation] * weight))
+        )
     if metric.unit == "seconds":
         return lambda now: (
             fast.total_us(int(now.fast[operation] * weight)) + slow.total_us(int(now.slow[operation] * weight))
         )
     return lambda now: int(now.fast[operation] * weight) + int(now.slow[operation] * weight)
-
-
-def _durations_rule(operation: str, weight: float, fast: Cycle, slow: Cycle) -> Rule:
-    return lambda now: plus(
-        fast.buckets(int(now.fast[operation] * weight)), slow.buckets(int(now.slow[operation] * weight))
-    )
 
 
 def _sum_rule(rules: Sequence[Rule]) -> Rule:
@@ -298,11 +271,3 @@ def _sum_rule(rules: Sequence[Rule]) -> Rule:
         return sum(value for value in values if isinstance(value, int))
 
     return total
-
-
-def grouped(series: Sequence[SimulatedSeries]) -> dict[tuple[str, int, int], list[tuple[Series, Rule]]]:
-    """Return the series and rules by source, scrape interval (0 for every tick) and phase, both in seconds."""
-    groups: defaultdict[tuple[str, int, int], list[tuple[Series, Rule]]] = defaultdict(list)
-    for one in series:
-        groups[one.source, int(one.scrape_interval.value), one.phase_s].append((one.series, one.rule))
-    return dict(groups)

@@ -6,6 +6,7 @@ A metric without a row is 0, or "simulated" if it is a text.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import cos, pi, sin, tau
+from operator import attrgetter
 from random import Random
 from zlib import crc32
 
@@ -174,6 +175,11 @@ class Moment:
     def operations(self) -> float:
         return self.reads + self.writes
 
+    @property
+    def idle_s(self) -> float:
+        """The time in which one processor was idle, given the shares in MODES."""
+        return self.seconds - sum(MODES.values()) * self.busy_s
+
 
 Rule = Callable[[Moment], Value]
 
@@ -183,9 +189,10 @@ def constant(value: Value) -> Rule:
     return lambda now: value
 
 
-def grows(amount: Callable[[Moment], float], factor: float) -> Rule:
-    """Return a rule for a counter that is proportional to an amount."""
-    return lambda now: int(amount(now) * factor)
+def grows(amount: str, factor: float) -> Rule:
+    """Return a rule for a counter that is proportional to an attribute of `Moment`."""
+    amount_at = attrgetter(amount)
+    return lambda now: int(amount_at(now) * factor)
 
 
 def varies(base: float, swing: float) -> Rule:
@@ -193,96 +200,69 @@ def varies(base: float, swing: float) -> Rule:
     return lambda now: max(int(base * (1 + swing * (now.level * now.noise() - 1))), 0)
 
 
-def sawtooth(low: float, high: float, operations: float) -> Rule:
-    """Return a rule for a whole number that grows from `low` to `high` and then drops, once in so many `operations`."""
-    return lambda now: int(low + (high - low) * (now.operations % operations) / operations)
+def heap_used_bytes(now: Moment) -> int:
+    """Return the size of a heap that grows from 3 to 11 GiB and then drops, once in 6000 operations."""
+    return int(3 * GIB + 8 * GIB * (now.operations % 6000) / 6000)
 
 
-def _reads(now: Moment) -> float:
-    return now.reads
-
-
-def _writes(now: Moment) -> float:
-    return now.writes
-
-
-def _operations(now: Moment) -> float:
-    return now.operations
-
-
-def _busy_s(now: Moment) -> float:
-    return now.busy_s
-
-
-def _seconds(now: Moment) -> float:
-    return now.seconds
-
-
-def _idle_s(now: Moment) -> float:
-    """Return the time in which one processor was idle, given the shares in MODES."""
-    return now.seconds - sum(MODES.values()) * now.busy_s
-
-
-# Counters: what they are proportional to, and the factor. Values with labels are multiplied by LABEL_FACTORS.
-COUNTERS: Mapping[str, tuple[Callable[[Moment], float], float]] = {
-    "cassandra_cache_requests_total": (_reads, 1.0),
-    "cassandra_cache_hits_total": (_reads, 0.87),
-    "cassandra_buffer_pool_misses_total": (_reads, 1e-4),
-    "cassandra_auth_success_total": (_seconds, 0.05),
-    "cassandra_cql_prepared_total": (_operations, 1.0),
-    "cassandra_cql_regular_total": (_seconds, 0.1),
-    "cassandra_commitlog_completed_total": (_writes, 1.0),
-    "cassandra_compaction_completed_total": (_writes, 2.5e-4),
-    "cassandra_compactions_total": (_writes, 2e-4),
-    "cassandra_compaction_bytes_total": (_writes, 2600.0),
-    "cassandra_jvm_gc_total": (_operations, 1 / 6000),
-    "cassandra_jvm_gc_seconds_total": (_operations, 18 / 6000),
-    "cassandra_jvm_cpu_seconds_total": (_busy_s, 0.27 * PROCESSORS * 1e9),
-    "cassandra_messages_dropped_total": (_busy_s, 0.01),
-    "cassandra_hints_total": (_seconds, 0.02),
-    "cassandra_hints_succeeded_total": (_seconds, 0.02),
-    "cassandra_read_repairs_attempted_total": (_reads, 2e-4),
-    "cassandra_read_repairs_blocking_total": (_reads, 1.5e-4),
-    "cassandra_read_repairs_background_total": (_reads, 5e-5),
-    "cassandra_pool_completed_total": (_operations, 0.5),
-    "cassandra_client_request_timeouts_total": (_operations, 1e-5),
-    "cassandra_client_requests_local_total": (_operations, 0.2),
-    "cassandra_client_requests_remote_total": (_operations, 0.3),
-    "cassandra_table_flushed_bytes_total": (_writes, 700.0),
-    "cassandra_table_compacted_bytes_total": (_writes, 2400.0),
-    "cassandra_table_speculative_retries_total": (_reads, 2e-3),
-    "node_disk_reads_completed_total": (_busy_s, 900.0),
-    "node_disk_reads_merged_total": (_busy_s, 8.0),
-    "node_disk_read_bytes_total": (_busy_s, 60 * MIB / 512),
-    "node_disk_read_time_seconds_total": (_busy_s, 350.0),
-    "node_disk_writes_completed_total": (_busy_s, 400.0),
-    "node_disk_writes_merged_total": (_busy_s, 90.0),
-    "node_disk_written_bytes_total": (_busy_s, 45 * MIB / 512),
-    "node_disk_write_time_seconds_total": (_busy_s, 500.0),
-    "node_disk_io_time_seconds_total": (_busy_s, 220.0),
-    "node_disk_io_time_weighted_seconds_total": (_busy_s, 850.0),
-    "node_network_receive_bytes_total": (_busy_s, 18e6),
-    "node_network_receive_packets_total": (_busy_s, 24e3),
-    "node_network_receive_drop_total": (_seconds, 0.02),
-    "node_network_transmit_bytes_total": (_busy_s, 22e6),
-    "node_network_transmit_packets_total": (_busy_s, 23e3),
-    "node_netstat_Tcp_RetransSegs": (_busy_s, 1.5),
-    "node_pressure_cpu_waiting_seconds_total": (_busy_s, 40e3),
-    "node_pressure_io_waiting_seconds_total": (_busy_s, 60e3),
-    "node_pressure_io_stalled_seconds_total": (_busy_s, 9e3),
-    "casstat_process_minor_faults_total": (_busy_s, 250.0),
-    "casstat_process_major_faults_total": (_busy_s, 0.4),
-    "casstat_process_user_seconds_total": (_busy_s, 0.21 * PROCESSORS * TICKS_PER_S),
-    "casstat_process_system_seconds_total": (_busy_s, 0.06 * PROCESSORS * TICKS_PER_S),
+# Counters: the attribute of `Moment` that they are proportional to, and the factor. Values with labels are multiplied
+# by LABEL_FACTORS.
+COUNTERS: Mapping[str, tuple[str, float]] = {
+    "cassandra_cache_requests_total": ("reads", 1.0),
+    "cassandra_cache_hits_total": ("reads", 0.87),
+    "cassandra_buffer_pool_misses_total": ("reads", 1e-4),
+    "cassandra_auth_success_total": ("seconds", 0.05),
+    "cassandra_cql_prepared_total": ("operations", 1.0),
+    "cassandra_cql_regular_total": ("seconds", 0.1),
+    "cassandra_commitlog_completed_total": ("writes", 1.0),
+    "cassandra_compaction_completed_total": ("writes", 2.5e-4),
+    "cassandra_compactions_total": ("writes", 2e-4),
+    "cassandra_compaction_bytes_total": ("writes", 2600.0),
+    "cassandra_jvm_gc_total": ("operations", 1 / 6000),
+    "cassandra_jvm_gc_seconds_total": ("operations", 18 / 6000),
+    "cassandra_jvm_cpu_seconds_total": ("busy_s", 0.27 * PROCESSORS * 1e9),
+    "cassandra_messages_dropped_total": ("busy_s", 0.01),
+    "cassandra_hints_total": ("seconds", 0.02),
+    "cassandra_hints_succeeded_total": ("seconds", 0.02),
+    "cassandra_read_repairs_attempted_total": ("reads", 2e-4),
+    "cassandra_read_repairs_blocking_total": ("reads", 1.5e-4),
+    "cassandra_read_repairs_background_total": ("reads", 5e-5),
+    "cassandra_pool_completed_total": ("operations", 0.5),
+    "cassandra_client_request_timeouts_total": ("operations", 1e-5),
+    "cassandra_client_requests_local_total": ("operations", 0.2),
+    "cassandra_client_requests_remote_total": ("operations", 0.3),
+    "cassandra_table_flushed_bytes_total": ("writes", 700.0),
+    "cassandra_table_compacted_bytes_total": ("writes", 2400.0),
+    "cassandra_table_speculative_retries_total": ("reads", 2e-3),
+    "node_disk_reads_completed_total": ("busy_s", 900.0),
+    "node_disk_reads_merged_total": ("busy_s", 8.0),
+    "node_disk_read_bytes_total": ("busy_s", 60 * MIB / 512),
+    "node_disk_read_time_seconds_total": ("busy_s", 350.0),
+    "node_disk_writes_completed_total": ("busy_s", 400.0),
+    "node_disk_writes_merged_total": ("busy_s", 90.0),
+    "node_disk_written_bytes_total": ("busy_s", 45 * MIB / 512),
+    "node_disk_write_time_seconds_total": ("busy_s", 500.0),
+    "node_disk_io_time_seconds_total": ("busy_s", 220.0),
+    "node_disk_io_time_weighted_seconds_total": ("busy_s", 850.0),
+    "node_network_receive_bytes_total": ("busy_s", 18e6),
+    "node_network_receive_packets_total": ("busy_s", 24e3),
+    "node_network_receive_drop_total": ("seconds", 0.02),
+    "node_network_transmit_bytes_total": ("busy_s", 22e6),
+    "node_network_transmit_packets_total": ("busy_s", 23e3),
+    "node_netstat_Tcp_RetransSegs": ("busy_s", 1.5),
+    "node_pressure_cpu_waiting_seconds_total": ("busy_s", 40e3),
+    "node_pressure_io_waiting_seconds_total": ("busy_s", 60e3),
+    "node_pressure_io_stalled_seconds_total": ("busy_s", 9e3),
+    "casstat_process_minor_faults_total": ("busy_s", 250.0),
+    "casstat_process_major_faults_total": ("busy_s", 0.4),
+    "casstat_process_user_seconds_total": ("busy_s", 0.21 * PROCESSORS * TICKS_PER_S),
+    "casstat_process_system_seconds_total": ("busy_s", 0.06 * PROCESSORS * TICKS_PER_S),
 }
-
-
-HEAP_USED = sawtooth(3 * GIB, 11 * GIB, 6000)
 
 
 def counter_rule(name: str, factor: float) -> Rule:
     """Return the rule for a counter; without a row in COUNTERS, it stays 0."""
-    amount, per_amount = COUNTERS.get(name, (_seconds, 0.0))
+    amount, per_amount = COUNTERS.get(name, ("seconds", 0.0))
     return grows(amount, per_amount * factor) if per_amount * factor else constant(0)
 
 
@@ -290,8 +270,8 @@ def cpu_rule(mode: str, processors: int) -> Rule:
     """Return the rule for the CPU time of some processors in a mode, in clock ticks."""
     ticks_per_s = processors * TICKS_PER_S
     if mode == "idle":
-        return grows(_idle_s, ticks_per_s)
-    return grows(_busy_s, ticks_per_s * MODES[mode]) if mode in MODES else constant(0)
+        return grows("idle_s", ticks_per_s)
+    return grows("busy_s", ticks_per_s * MODES[mode]) if mode in MODES else constant(0)
 
 
 def gauge_rule(name: str, labels: tuple[str, ...], factor: float) -> Rule:
@@ -299,7 +279,7 @@ def gauge_rule(name: str, labels: tuple[str, ...], factor: float) -> Rule:
     if name in CONSTANTS:
         return constant(CONSTANTS[name])
     if name == "cassandra_jvm_heap_used_bytes":
-        return HEAP_USED
+        return heap_used_bytes
     base, swing = GAUGES.get(name, (0.0, 0.0))
     base *= factor * (1 + crc32(repr(labels).encode()) % 200 / 1000 if labels and swing else 1)
     return varies(base, swing) if base and swing else constant(int(base))
