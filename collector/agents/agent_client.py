@@ -114,11 +114,7 @@ class AgentClient:
     """
 
     def __init__(
-        self,
-        address: NodeAddress,
-        access: Access,
-        tls: ssl.SSLContext | None = None,
-        patience_s: float = 0.0,
+        self, address: NodeAddress, access: Access, tls: ssl.SSLContext | None = None, patience_s: float = 0.0
     ) -> None:
         """Create the client without connecting.
 

@@ -134,8 +134,8 @@ def fetched(
     fetch = _Fetch(
         clients, wanted, run, progress, {client: node.clocks for client, node in zip(clients, known, strict=False)}
     )
-    asked = fetch.in_parallel(lambda client, _: node_of_agent(client, wall_s), map(_unknown, clients))
-    nodes = _with_folders(asked, parent)
+    unknown = [RunNode("", client.address.url) for client in clients]
+    nodes = _with_folders(fetch.in_parallel(lambda client, _: node_of_agent(client, wall_s), unknown), parent)
     try:
         # Directories are created before the downloads start; those of nodes without ticks are removed afterwards.
         for node in nodes:
@@ -263,10 +263,6 @@ class _Fetch:
             except AgentError as error:
                 # For example, the journal has just deleted the file to make room.
                 problems.add(f"{file.name}: {error}")
-
-
-def _unknown(client: AgentClient) -> RunNode:
-    return RunNode("", client.address.url)
 
 
 def _with_folders(nodes: Iterable[RunNode], parent: str) -> list[RunNode]:

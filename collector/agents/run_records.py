@@ -8,6 +8,8 @@ from errno import ENOSPC
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from collector.file_access import replace_file
+
 FILE = "runs.jsonl"
 # Every record counts as at least this many bytes, to account for its overhead in memory.
 MIN_RECORD_BYTES = 256
@@ -107,12 +109,7 @@ def append_lines(path: Path, lines: bytes) -> None:
 
 def rewrite(path: Path, runs: Mapping[str, StoredRun]) -> None:
     """Replace the file with one that contains only the records of these runs. Raises OSError."""
-    new_file = path.with_name(f".{path.name}.new")
-    with new_file.open("wb") as file:
-        file.writelines(line_of(record) for stored in runs.values() for record in _records(stored))
-        file.flush()
-        os.fsync(file.fileno())
-    new_file.replace(path)
+    replace_file(path, b"".join(line_of(record) for stored in runs.values() for record in _records(stored)))
 
 
 def _records(stored: StoredRun) -> Iterator[Mapping[str, Any]]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
 
-from collector.http.failures import Hint, no_hint
+from collector.http.failures import Hint
 
 CheckPeer = Callable[[str, int], str]
 """Returns why nothing may be sent to the server at this IP address and port; "" if it may."""
@@ -69,7 +69,7 @@ class Access:
     ca: Path | None = None
     certificate: Path | None = None
     key: Path | None = None
-    hint: Hint = field(default=no_hint, repr=False, compare=False, kw_only=True)
+    hint: Hint = field(default=lambda _reason: "", repr=False, compare=False, kw_only=True)
     check_peer: CheckPeer | None = field(default=None, repr=False, compare=False, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -90,14 +90,10 @@ class Access:
     def _token(self) -> str:
         return b64encode(f"{self.user}:{self.password}".encode()).decode()
 
-    @property
-    def _secrets(self) -> tuple[str, ...]:
-        return (self._token, self.password) if self.user else ()
-
     def hide(self, text: str) -> str:
         """Return `text` with the password and Basic token masked, because a server's error message may repeat them."""
-        for secret in self._secrets:
-            text = text.replace(secret, HIDDEN) if secret else text
+        for secret in filter(None, (self._token, self.password) if self.user else ()):
+            text = text.replace(secret, HIDDEN)
         return text
 
 

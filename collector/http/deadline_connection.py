@@ -18,7 +18,6 @@ from collector.http.failures import (
     client_certificate_failure,
     connection_failure,
     http_failure,
-    timeout_failure,
     tls_failure,
 )
 from collector.printable import one_line
@@ -154,14 +153,10 @@ class DeadlineConnection(http.client.HTTPConnection):
         try:
             stream.settimeout(self.left_s())
             tls_stream = tls.wrap_socket(stream, server_hostname=self.host.rstrip("."), do_handshake_on_connect=False)
-        except BaseException:
-            stream.close()
-            raise
-        self._stream = tls_stream
-        try:
+            stream = self._stream = tls_stream
             tls_stream.do_handshake()
         except BaseException:
-            tls_stream.close()
+            stream.close()
             raise
         self._is_handshaking = False
         return tls_stream
@@ -306,7 +301,7 @@ class Diagnostics:
         if isinstance(error, TimeoutError):
             if handshaking:
                 return Failure("TLS handshake timed out", Reason.PLAIN_HTTP_SUSPECTED)
-            return timeout_failure()
+            return Failure("no complete response in time", Reason.TIMED_OUT)
         if isinstance(error, CLOSED):
             return self._of_closed_connection(answered=answered)
         if isinstance(error, http.client.HTTPException):

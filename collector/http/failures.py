@@ -57,11 +57,6 @@ Hint = Callable[[Reason], str]
 """Returns advice for a reason, or "" if there is none."""
 
 
-def no_hint(_reason: Reason) -> str:
-    """Return no advice; the default for `Access.hint`."""
-    return ""
-
-
 @dataclass(frozen=True)
 class Failure:
     """The cause of a failed request; `text` is one line without advice."""
@@ -73,11 +68,6 @@ class Failure:
         """Return the text, followed by advice if `hint` returns any."""
         advice = hint(self.reason)
         return f"{self.text} (hint: {advice})" if advice else self.text
-
-
-def timeout_failure() -> Failure:
-    """Return the failure of a request that missed its deadline."""
-    return Failure("no complete response in time", Reason.TIMED_OUT)
 
 
 def connection_failure(error: OSError) -> Failure:

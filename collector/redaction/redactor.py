@@ -17,6 +17,7 @@ from collector.redaction.command_secrets import Word, examined, script_words
 from collector.redaction.secret_forms import (
     REDACTED,
     Span,
+    encoded,
     ends_in_name,
     has_hint,
     is_ordinary,
@@ -114,11 +115,8 @@ class Redactor:
         result = self.text(text)
         return data if result is text else result.encode(errors="surrogateescape")
 
-    def words(self, words: Sequence[str]) -> tuple[str, ...]:
-        """Return the words of a command line with all secrets replaced."""
-        return self._words(words)
-
-    def _words(self, words: Sequence[str], raw: Sequence[str] = ()) -> tuple[str, ...]:
+    def words(self, words: Sequence[str], raw: Sequence[str] = ()) -> tuple[str, ...]:
+        """Return the words of a command line with all secrets replaced; `raw` is as in `examined`."""
         changed = list(words)
         for index, spans in self._pattern_spans(words).items():
             changed[index] = replaced(words[index], iter(spans), self._replacement)
@@ -141,7 +139,7 @@ class Redactor:
         words = [word for _, word in places]
         if words == [script]:
             return script
-        changed = self._words(words, [script[slice(*span)] for span, _ in places])
+        changed = self.words(words, [script[slice(*span)] for span, _ in places])
         parts, end = [], 0
         for (span, before), after in zip(places, changed, strict=True):
             if before != after:
@@ -206,7 +204,7 @@ class Redactor:
 
     @cached_property
     def _encoded_variants(self) -> Sequence[bytes]:
-        return [_encoded(variant) for variant in self._variants]
+        return [encoded(variant) for variant in self._variants]
 
     @cached_property
     def _known(self) -> re.Pattern[str] | None:
@@ -238,21 +236,13 @@ def _parts_of(value: str) -> Iterator[str]:
     yield from (cookie[1] for cookie in re.finditer(r"[\w.\-]+=([^;\s]+)(?:;|$)", value))
 
 
-def _encoded(text: str) -> bytes:
-    try:
-        return text.encode(errors="surrogateescape")
-    except UnicodeEncodeError:
-        # JSON may contain half a surrogate pair.
-        return text.encode(errors="surrogatepass")
-
-
 def _variants_of(value: str) -> Iterator[str]:
     """Yield a secret, and how it is written in URLs, JSON, HTML, shell scripts and Basic authentication."""
     yield value
-    raw = _encoded(value)
-    for encoded in (quote(raw, safe=""), quote(raw), quote_plus(raw)):
-        yield encoded
-        yield re.sub("%..", lambda match: match[0].lower(), encoded)
+    raw = encoded(value)
+    for quoted in (quote(raw, safe=""), quote(raw), quote_plus(raw)):
+        yield quoted
+        yield re.sub("%..", lambda match: match[0].lower(), quoted)
     yield unquote(value, errors="surrogateescape")
     yield json.dumps(value)[1:-1]
     yield json.dumps(value, ensure_ascii=False)[1:-1]

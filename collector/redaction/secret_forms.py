@@ -218,7 +218,7 @@ def replaced(text: str, spans: Iterator[Span], replacement: Callable[[str], str]
 
 def secret_spans(text: str) -> Iterator[Span]:
     """Yield where the secrets in a text are, in no order; they may overlap."""
-    if not has_hint(_encoded(text)):
+    if not has_hint(encoded(text)):
         return
     if "-----BEGIN " in text:
         yield from (match.span("secret") for match in _PRIVATE_KEY.finditer(text))
@@ -228,7 +228,7 @@ def secret_spans(text: str) -> Iterator[Span]:
             yield span
     begin = 0
     for line in re.split(r"(?<=[\r\n])", text):
-        if has_hint(_encoded(line)):
+        if has_hint(encoded(line)):
             # A secret is also one if it, or what separates it from its name, is in colour.
             plain = _ESCAPE.sub(lambda match: " " * len(match[0]), line) if "\x1b" in line else line
             for shown in dict.fromkeys((line, plain)):
@@ -240,8 +240,13 @@ def secret_spans(text: str) -> Iterator[Span]:
         begin += len(line)
 
 
-def _encoded(text: str) -> bytes:
-    return text.encode(errors="surrogatepass")
+def encoded(text: str) -> bytes:
+    """Return the bytes of text that was decoded with surrogateescape, or is from JSON."""
+    try:
+        return text.encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        # JSON may contain half a surrogate pair.
+        return text.encode(errors="surrogatepass")
 
 
 def is_secret_value(value: str) -> bool:
