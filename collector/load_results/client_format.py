@@ -21,10 +21,9 @@ class ClientFormatError(ValueError):
 
 MALFORMED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 """What a format raises if a file is malformed; the last ones if a field has another type or an impossible value."""
-_REASONS: tuple[tuple[type[Exception], str], ...] = (
+_REASONS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], str], ...] = (
     (KeyError, "a field is missing: {}"),
-    (TypeError, "a field has the wrong type"),
-    (AttributeError, "a field has the wrong type"),
+    ((TypeError, AttributeError), "a field has the wrong type"),
     (OverflowError, "a number is too large"),
     (ZeroDivisionError, "a number is 0"),
     (RecursionError, "nested too deeply"),

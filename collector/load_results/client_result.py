@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from itertools import accumulate, groupby
 from math import ceil
 from typing import Any
@@ -92,6 +92,10 @@ class ClientInterval:
     def failed(self) -> int:
         return sum(self.errors.values())
 
+    @property
+    def attempted(self) -> int:
+        return self.completed + self.failed
+
 
 @dataclass(frozen=True)
 class Operation:
@@ -114,6 +118,11 @@ class Operation:
     def summary(self) -> ClientInterval | None:
         """The total of the intervals or, if there are none, the stated total."""
         return total_of(self.intervals) or self.total
+
+    def changed(self, change: Callable[[ClientInterval], ClientInterval]) -> "Operation":
+        """Return the operation with `change` made to its intervals and its total."""
+        total = None if self.total is None else change(self.total)
+        return replace(self, intervals=tuple(map(change, self.intervals)), total=total)
 
 
 @dataclass(frozen=True)
@@ -245,13 +254,11 @@ def total_of(intervals: Sequence[ClientInterval]) -> ClientInterval | None:
 
 def with_unique_names(operations: Iterable[Operation]) -> tuple[Operation, ...]:
     """Return the operations; if names are equal, because long ones were cut or secrets replaced, they are numbered."""
-    used: set[str] = set()
-    unique = []
+    unique: dict[str, Operation] = {}
     for operation in operations:
-        name = unique_text(operation.name, used)
-        used.add(name)
-        unique.append(replace(operation, name=name))
-    return tuple(unique)
+        name = unique_text(operation.name, unique)
+        unique[name] = replace(operation, name=name)
+    return tuple(unique.values())
 
 
 def with_joined_intervals(result: ClientResult) -> ClientResult:
@@ -299,33 +306,19 @@ def shifted(result: ClientResult, offset_s: float) -> ClientResult:
     def shift(interval: ClientInterval) -> ClientInterval:
         return replace(interval, begin_s=interval.begin_s + offset_s, end_s=interval.end_s + offset_s)
 
-    operations = tuple(
-        replace(
-            operation,
-            intervals=tuple(map(shift, operation.intervals)),
-            total=None if operation.total is None else shift(operation.total),
-        )
-        for operation in result.operations
-    )
-    return replace(result, operations=operations)
+    return replace(result, operations=tuple(operation.changed(shift) for operation in result.operations))
 
 
 def redacted_result(result: ClientResult, redactor: Redactor) -> ClientResult:
     """Return the result with the secrets in its texts replaced; the names of its operations remain unique."""
     # The same few kinds of errors occur in many intervals.
     text = cache(redactor.text)
-    operations = []
-    for operation in result.operations:
-        total = None if operation.total is None else redacted_errors(operation.total, text)
-        intervals = tuple(redacted_errors(interval, text) for interval in operation.intervals)
-        operations.append(Operation(text(operation.name), intervals, total))
-    return replace(
-        result,
-        tool=text(result.tool),
-        source=text(result.source),
-        operations=with_unique_names(operations),
-        notes=tuple(map(text, result.notes)),
+    operations = with_unique_names(
+        replace(operation.changed(partial(redacted_errors, text=text)), name=text(operation.name))
+        for operation in result.operations
     )
+    tool, source, *notes = map(text, (result.tool, result.source, *result.notes))
+    return replace(result, tool=tool, source=source, operations=operations, notes=tuple(notes))
 
 
 def redacted_errors(interval: ClientInterval, text: Callable[[str], str]) -> ClientInterval:

@@ -1,7 +1,9 @@
 """Follows the result files of a run while its command runs, in steps of bounded size and CPU time."""
 
 import time
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,8 +18,6 @@ from collector.load_results.client_format import (
 from collector.load_results.client_result import Operation
 from collector.load_results.format_registry import growing_result
 from collector.printable import one_line
-
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True)
@@ -91,9 +91,14 @@ class ResultFollower:
             return None
         # Check for a replacement before reading. If the check came afterwards, lines appended between the read and the
         # replacement would be lost.
-        is_replaced = self._is_replaced(file)
+        is_replaced = False
+        with suppress(OSError):
+            # A file that was removed may still be written to.
+            is_replaced = file.is_replaced()
         if file.is_rewritten():
-            return self._restarted(file)
+            file.seek(0)
+            self._forget()
+            return Addition(restarts=True)
         chunk = file.read(max_bytes) if self._can_read(file) else b""
         if chunk:
             return self._added(chunk, is_first=file.position == len(chunk))
@@ -112,19 +117,6 @@ class ResultFollower:
             return None
         return self._file
 
-    @staticmethod
-    def _is_replaced(file: GrowingFile) -> bool:
-        try:
-            return file.is_replaced()
-        except OSError:
-            # A file that was removed may still be written to.
-            return False
-
-    def _restarted(self, file: GrowingFile) -> Addition:
-        file.seek(0)
-        self._forget()
-        return Addition(restarts=True)
-
     def _forget(self) -> None:
         self._result = None
         self._is_ignored = self._skips_line = False
@@ -137,8 +129,8 @@ class ResultFollower:
             return False
         # To recognise a format is slow, so it is tried again only when there is twice as much to recognise it from.
         if self._result is None and not self._tried_bytes <= size < min(2 * self._tried_bytes, HEAD_BYTES):
-            head = file.head(HEAD_BYTES).removeprefix(BYTE_ORDER_MARK)
-            if b"\n" in head or len(head) >= HEAD_BYTES - len(BYTE_ORDER_MARK):
+            head = file.head(HEAD_BYTES).removeprefix(BOM_UTF8)
+            if b"\n" in head or len(head) >= HEAD_BYTES - len(BOM_UTF8):
                 self._tried_bytes = size
                 self._result = growing_result(head, self._choice, is_final=size >= HEAD_BYTES)
         return self._result is not None
@@ -146,7 +138,7 @@ class ResultFollower:
     def _added(self, chunk: bytes, *, is_first: bool) -> Addition:
         assert self._result is not None  # noqa: S101 - `_can_read` has set it
         if is_first:
-            chunk = chunk.removeprefix(BYTE_ORDER_MARK)
+            chunk = chunk.removeprefix(BOM_UTF8)
         if self._skips_line:
             _, end, chunk = chunk.partition(b"\n")
             self._skips_line = not end

@@ -21,9 +21,9 @@ from collector.printable import one_line
 
 COMPRESSED_V2, COMPRESSED_V1, COMPRESSED_V0 = 0x1C849304, 0x1C849302, 0x1C849309
 V2, V1, V0 = 0x1C849303, 0x1C849301, 0x1C849308
-OF_FLOATS = (0x0C72124E, 0x0C72124F)
+OF_FLOATS = (0x0C72120E, 0x0C72120F)
 """The cookies of DoubleHistogram, and of its compressed form."""
-# The upper four bits of a cookie's low byte give the word size, which V2 does not use.
+# The upper four bits of a cookie's low byte give the word size, which V2 does not use. In the cookies above they are 0.
 _COOKIE_MASK = ~0xF0
 _WORDS = {2: "h", 4: "i", 8: "q"}
 V1_HEADER, V0_HEADER = ">iiiiqqd", ">iiqqq"
@@ -49,9 +49,9 @@ def decoded(text: str) -> dict[int, int]:
         cookie, length = struct.unpack_from(">ii", raw)
     except (ValueError, struct.error):
         raise HdrError("not a base64-encoded HdrHistogram") from None
-    if cookie & _COOKIE_MASK in {of_floats & _COOKIE_MASK for of_floats in OF_FLOATS}:
+    if cookie & _COOKIE_MASK in OF_FLOATS:
         raise HdrError("a histogram of floating-point values (DoubleHistogram) is not supported")
-    if cookie & _COOKIE_MASK not in {known & _COOKIE_MASK for known in (COMPRESSED_V0, COMPRESSED_V1, COMPRESSED_V2)}:
+    if cookie & _COOKIE_MASK not in (COMPRESSED_V0, COMPRESSED_V1, COMPRESSED_V2):
         raise HdrError("not a compressed HdrHistogram")
     if not 0 <= length <= len(raw) - 8:
         raise HdrError("the histogram is truncated")
@@ -94,7 +94,7 @@ def _header(content: bytes) -> tuple[int, int, int, Iterator[tuple[int, int]]]:
     """Return a histogram's digits, its lowest and highest value, and its counts by index without those of zero."""
     try:
         (cookie,) = struct.unpack_from(">i", content)
-        if cookie & _COOKIE_MASK == V0 & _COOKIE_MASK:
+        if cookie & _COOKIE_MASK == V0:
             _, digits, lowest, highest, _ = struct.unpack_from(V0_HEADER, content)
             begin, length = struct.calcsize(V0_HEADER), len(content) - struct.calcsize(V0_HEADER)
         else:
@@ -105,11 +105,11 @@ def _header(content: bytes) -> tuple[int, int, int, Iterator[tuple[int, int]]]:
     if not 0 <= length <= len(content) - begin:
         raise HdrError("the histogram is truncated")
     data = content[begin : begin + length]
-    if cookie & _COOKIE_MASK == V2 & _COOKIE_MASK:
+    if cookie & _COOKIE_MASK == V2:
         return digits, lowest, highest, _indexed(_numbers(data))
     # HdrHistogram ignores the lowest bit of the word size.
     word = (cookie & 0xF0) >> 4 & 0xE
-    if cookie & _COOKIE_MASK not in (V1 & _COOKIE_MASK, V0 & _COOKIE_MASK) or word not in _WORDS or length % word:
+    if cookie & _COOKIE_MASK not in (V1, V0) or word not in _WORDS or length % word:
         raise HdrError("the histogram has a malformed header")
     return digits, lowest, highest, _fixed(data, word)
 

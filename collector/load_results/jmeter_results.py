@@ -12,6 +12,7 @@ Samples of transaction controllers contain other samples, so they are counted on
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone, tzinfo
@@ -40,9 +41,9 @@ class JmeterSamples:
         self.sub_results = 0
         # Samples that may be those of transaction controllers, which cannot be recognised.
         self.containers = 0
-        self._operations, self._transactions = OperationTimes(), OperationTimes()
-        self._transaction_count = 0
-        self._is_empty = True
+        # By whether they are those of transaction controllers.
+        self._times = {False: OperationTimes(), True: OperationTimes()}
+        self._counts = Counter[bool]()
         self._seconds: range | None = None
 
     def extend(self, first_second: int, last_second: int) -> None:
@@ -53,24 +54,17 @@ class JmeterSamples:
     def add(self, label: bytes, second: int, counts_by_ms: Mapping[int, int], *, is_transaction: bool) -> None:
         """Add samples that succeeded and ended within a second."""
         counts = {elapsed_ms * NS_PER_MS: count for elapsed_ms, count in counts_by_ms.items()}
-        self._times(is_transaction, counts).add_counts(_text(label), second, counts)
+        self._counts[is_transaction] += sum(counts.values())
+        self._times[is_transaction].add_counts(_text(label), second, counts)
 
     def add_errors(self, label: bytes, second: int, code: bytes | None, count: int, *, is_transaction: bool) -> None:
         """Add samples that failed and ended within a second; `code` is the response code, None if it is not saved."""
-        times = self._times(is_transaction, {0: count})
-        times.add_error_count(_text(label), second, _text(_kind(code)), count)
+        self._counts[is_transaction] += count
+        self._times[is_transaction].add_error_count(_text(label), second, _text(_kind(code)), count)
 
     def add_time(self, end_ms: int, elapsed_ms: int, *, is_transaction: bool) -> None:
         """Note when a sample ended; at least the first sample and the last one of each second must be noted."""
-        times = self._transactions if is_transaction else self._operations
-        times.add_time(end_ms / MS_PER_S, elapsed_ms / MS_PER_S)
-
-    def _times(self, is_transaction: bool, counts: Mapping[int, int]) -> OperationTimes:
-        if is_transaction:
-            self._transaction_count += sum(counts.values())
-            return self._transactions
-        self._is_empty = False
-        return self._operations
+        self._times[is_transaction].add_time(end_ms / MS_PER_S, elapsed_ms / MS_PER_S)
 
     def take(self) -> tuple[Operation, ...]:
         """Return the total of each label's samples since the last call, and forget them.
@@ -78,22 +72,23 @@ class JmeterSamples:
         The samples of transaction controllers are returned until the first other sample has been added.
         """
         self._seconds = None
-        transactions = self._transactions.take()
-        return transactions if self._is_empty else self._operations.take()
+        transactions = self._times[True].take()
+        return self._times[False].take() if self._counts[False] else transactions
 
     def result(self, name: str, source: str, notes: list[str]) -> ClientResult:
         """Return the samples as a result of the format `name`. Raises ClientFormatError."""
-        times = self._transactions if self._is_empty else self._operations
+        times = self._times[not self._counts[False]]
         all_notes = [*notes, *self._notes(), *times.notes("sample")]
         return times.result((name, "JMeter"), source, all_notes, empty="the file has no samples")
 
     def _notes(self) -> list[str]:
-        transactions = count_text(self._transaction_count, "transaction controller sample")
-        only_transactions = self._is_empty and self._transaction_count
+        transactions = count_text(self._counts[True], "transaction controller sample")
         notes = {
-            f"{transactions} counted as operations, because the file has no other samples": only_transactions,
-            f"{transactions} not counted; the samples inside them are counted instead": (
-                self._transaction_count and not only_transactions
+            f"{transactions} counted as operations, because the file has no other samples": (
+                self._counts[True] and not self._counts[False]
+            ),
+            f"{transactions} not counted; the samples inside them are counted instead": all(
+                self._counts[is_transaction] for is_transaction in (False, True)
             ),
             f"{count_text(self.sub_results, 'sub-result')} not counted; the samples that contain them are counted "
             "instead": self.sub_results,
@@ -223,7 +218,6 @@ FIRST_COLUMNS = (
     *("timeStamp", "elapsed", "label", "responseCode"),
     *("responseMessage", "threadName", "dataType", "success"),
 )
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _DELIMITER = re.compile(r'\w+([^\w"])')
 
 
@@ -296,11 +290,9 @@ def _problem(row: dict[str, Any], width: int, layout: Layout) -> str:
             return f"{name} is not a number of milliseconds: {one_line(row[name])[:40]}{hint}"
     if row.get("SampleCount", "1") != "1":
         return "a row represents several samples (hint: set JMeter's property mode=Standard)"
-    return (
-        ""
-        if row["success"] in (*TRUE, *FALSE)
-        else f"success is neither true nor false: {one_line(row['success'])[:40]}"
-    )
+    if row["success"] not in (*TRUE, *FALSE):
+        return f"success is neither true nor false: {one_line(row['success'])[:40]}"
+    return ""
 
 
 # Blocks of whole records; quoted fields may contain line breaks. A stray quote would make a lenient parser read many

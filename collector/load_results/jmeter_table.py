@@ -124,11 +124,7 @@ class JmeterTable:
         types = {name: kind for name, kind in COLUMNS.items() if name in columns}
         self._columns, self._times, self._samples = list(columns), times, samples
         self._conversion = csv.ConvertOptions(
-            include_columns=list(types),
-            column_types=types,
-            null_values=[],
-            true_values=TRUE,
-            false_values=FALSE,
+            include_columns=list(types), column_types=types, null_values=[], true_values=TRUE, false_values=FALSE
         )
         self._sub_results: SubResults | None = None
         # The last row of each thread, until there is a sub-result.

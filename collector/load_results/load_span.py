@@ -77,7 +77,7 @@ def with_true_edges(operation: Operation) -> Operation:
         return operation
     if max(lengths_s) > NOMINAL_S:
         return operation
-    totals = [interval.completed + interval.failed for interval in intervals]
+    totals = [interval.attempted for interval in intervals]
     first, *others, last = intervals
     before_s = empty_share(totals) * (first.end_s - first.begin_s)
     after_s = empty_share(totals[::-1]) * (last.end_s - last.begin_s)
@@ -145,10 +145,8 @@ def with_outside_note(result: ClientResult, times: LoadTimes) -> ClientResult:
         for operation in result.operations
         for interval in (operation.intervals or filter(None, [operation.total]))
     ]
-    total = sum(part.completed + part.failed for part in parts)
-    outside = sum(
-        part.completed + part.failed for part in parts if not begin_s <= (part.begin_s + part.end_s) / 2 <= end_s
-    )
+    total = sum(part.attempted for part in parts)
+    outside = sum(part.attempted for part in parts if not begin_s <= (part.begin_s + part.end_s) / 2 <= end_s)
     if not outside:
         return result
     text = f"{outside:,} of {total:,} operations {OUTSIDE}"

@@ -39,15 +39,15 @@ class OperationTimes:
         self._first_duration_s = 0.0
         self._has_fractions = False
 
-    def add(self, name: str, end_s: float, duration_ns: int, count: int = 1) -> None:
-        """Add operations that ended at `end_s`, in seconds since the epoch."""
+    def add(self, name: str, end_s: float, duration_ns: int) -> None:
+        """Add an operation that ended at `end_s`, in seconds since the epoch."""
         self.add_time(end_s, duration_ns / NS_PER_S)
-        self._counts[self._names.of(name, count)][int(end_s)][duration_ns] += count
+        self._counts[self._names.of(name)][int(end_s)][duration_ns] += 1
 
-    def add_error(self, name: str, end_s: float, kind: str, count: int = 1) -> None:
-        """Add operations that failed at `end_s`."""
+    def add_error(self, name: str, end_s: float, kind: str) -> None:
+        """Add an operation that failed at `end_s`."""
         self.add_time(end_s)
-        self._errors[self._names.of(name, count)][int(end_s)][self._kinds.of(kind, count)] += count
+        self.add_error_count(name, int(end_s), kind, 1)
 
     def add_counts(self, name: str, second: int, counts_by_ns: Mapping[int, int]) -> None:
         """Add operations that ended within `second`, counted by their duration; see `add_time`."""
@@ -156,23 +156,15 @@ class OperationTimes:
 
     def take(self) -> tuple[Operation, ...]:
         """Return the total of each operation since the last call, and forget it."""
-        names = sorted(self._counts.keys() | self._errors.keys())
-        operations = tuple(
-            Operation(
-                name,
-                total=total_of(
-                    [self._interval(name, second, second, second + INTERVAL_S) for second in self._seconds_of(name)]
-                ),
-            )
-            for name in names
-        )
+        operations = []
+        for name in sorted(self._counts.keys() | self._errors.keys()):
+            seconds = sorted({*self._counts[name], *self._errors[name]})
+            total = total_of([self._interval(name, second, second, second + INTERVAL_S) for second in seconds])
+            operations.append(Operation(name, total=total))
         self._counts.clear()
         self._errors.clear()
         self._ends_s.clear()
-        return operations
-
-    def _seconds_of(self, name: str) -> list[int]:
-        return sorted({*self._counts[name], *self._errors[name]})
+        return tuple(operations)
 
     def _interval(self, name: str, second: int, begin_s: float, end_s: float) -> ClientInterval:
         counts: Mapping[int, int] = self._counts[name].get(second, {})

@@ -11,7 +11,6 @@ from collector.load_results.client_result import (
     ClientInterval,
     ClientResult,
     Latency,
-    Operation,
     StatedTotals,
     merged_latency,
 )
@@ -38,7 +37,8 @@ def require_sound(result: ClientResult) -> None:
     for operation in result.operations:
         for interval in operation.parts:
             require_values(interval)
-        _require_order(operation)
+        for interval, following in pairwise(operation.intervals):
+            require_no_overlap(operation.name, interval, following)
 
 
 def require_values(interval: ClientInterval) -> None:
@@ -59,11 +59,6 @@ def require_values(interval: ClientInterval) -> None:
 def _are_possible(counts: Mapping[int, int]) -> bool:
     numbers = counts.values()
     return min(counts) >= 0 and max(counts) <= MAX_NUMBER and min(numbers) >= 0 and 0 < sum(numbers) <= MAX_NUMBER
-
-
-def _require_order(operation: Operation) -> None:
-    for interval, following in pairwise(operation.intervals):
-        require_no_overlap(operation.name, interval, following)
 
 
 def require_no_overlap(name: str, interval: ClientInterval, following: ClientInterval) -> None:
@@ -206,7 +201,7 @@ def _counts(result: ClientResult) -> list[tuple[object, ...]]:
     return [
         (operation.name, part.completed, tuple(sorted(part.errors.items())), part.response, part.service)
         for operation in sorted(result.operations, key=lambda operation: operation.name)
-        for part in (*operation.intervals, *filter(None, [operation.total]))
+        for part in operation.parts
     ]
 
 
@@ -262,7 +257,7 @@ def _have_similar_latencies(a: ClientResult, b: ClientResult) -> bool:
 def _percentiles_s(result: ClientResult, kind: str) -> list[float | None]:
     combined = merged_latency(_latencies(result, kind))
     values_s = combined.percentiles_s(_PERCENTAGES) if combined else [None] * len(_PERCENTAGES)
-    number = sum(total.completed + total.failed for total in _totals(result).values())
+    number = sum(total.attempted for total in _totals(result).values())
     return [
         value_s if is_supported(percentage, number) else None
         for percentage, value_s in zip(_PERCENTAGES, values_s, strict=True)

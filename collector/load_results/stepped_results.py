@@ -5,7 +5,8 @@ intervals are joined to one that covers both: it has all their operations, and i
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from statistics import median
@@ -50,9 +51,11 @@ def on_run_clock(
         return result
     if clock == ResultClock.DELAYED:
         raise UnplacedResultError("its times follow that clock with an unknown delay")
-    as_shown = _unless_impossible(lambda: _Placement(parts, times).placed(result))
-    steady = [_steady(result, part) for part in _by_begin(result, parts) if _fits(result, part, times)]
-    possible = [placed for placed in (as_shown, *steady) if placed is not None]
+    # As if the result's times went on steadily, from a clock as in one of the parts.
+    steady = [shifted(result, -part.ahead_s) for part in _by_begin(result, parts) if _fits(result, part, times)]
+    possible = steady
+    with suppress(_ImpossibleTimeError):
+        possible = [_Placement(parts, times).placed(result), *steady]
     if not possible:
         raise UnplacedResultError("its times are not those that the clock showed")
     if clock == ResultClock.EITHER and any(placed.operations != possible[0].operations for placed in possible):
@@ -71,18 +74,6 @@ def _is_about_steady(parts: Sequence[ClockPart], times: CommandTimes) -> bool:
     """Return whether the changes of a clock are small enough to be neglected in the load's length and place."""
     ahead_s = [part.ahead_s for part in parts]
     return max(ahead_s) - min(ahead_s) <= min(_SMALL * (times.end_s - times.begin_s), MAX_OUTSIDE_S)
-
-
-def _unless_impossible(place: Callable[[], ClientResult]) -> ClientResult | None:
-    try:
-        return place()
-    except _ImpossibleTimeError:
-        return None
-
-
-def _steady(result: ClientResult, part: ClockPart) -> ClientResult:
-    """Return the result as if its times went on steadily, from a clock as in `part`."""
-    return shifted(result, -part.ahead_s)
 
 
 def _by_begin(result: ClientResult, parts: Sequence[ClockPart]) -> list[ClockPart]:
@@ -123,7 +114,7 @@ class _Placement:
             total = total_of(group)
             assert total is not None  # noqa: S101 - no group is empty
             intervals.append(replace(total, end_s=max(interval.end_s for interval in group)))
-            if sum(_attempted(interval) > 0 for interval in group) > 1:
+            if sum(interval.attempted > 0 for interval in group) > 1:
                 joined.append((intervals[-1].begin_s, intervals[-1].end_s))
         total = None if operation.total is None else self._interval(operation.total)
         return replace(operation, intervals=tuple(intervals), total=total)
@@ -135,7 +126,7 @@ class _Placement:
         """
         spans = self._spans(interval.begin_s, interval.end_s)
         if not spans:
-            if _attempted(interval):
+            if interval.attempted:
                 raise _ImpossibleTimeError
             return None
         return replace(interval, begin_s=min(begin_s for begin_s, _ in spans), end_s=max(end_s for _, end_s in spans))
@@ -156,7 +147,7 @@ class _Placement:
 
     def _require_known_edges(self, result: ClientResult) -> None:
         """Raise UnplacedResultError if the load may have begun or ended at two times. Raises _ImpossibleTimeError."""
-        placed = [(each, part) for part in result.parts if _attempted(part) and (each := self._interval(part))]
+        placed = [(each, part) for part in result.parts if part.attempted and (each := self._interval(part))]
         if not placed:
             return
         _, first = min(placed, key=lambda pair: pair[0].begin_s)
@@ -180,7 +171,7 @@ def _with_edges(operations: Sequence[Operation]) -> tuple[Operation, ...]:
     attempts: dict[tuple[float, float], int] = defaultdict(int)
     for operation in operations:
         for interval in operation.intervals:
-            attempts[interval.begin_s, interval.end_s] += _attempted(interval)
+            attempts[interval.begin_s, interval.end_s] += interval.attempted
     spans = sorted(attempts)
     while spans and not attempts[spans[0]]:
         del spans[0]
@@ -210,10 +201,6 @@ def _empty_s(spans: Sequence[tuple[float, float]], attempts: Mapping[tuple[float
     if max(lengths_s) > NOMINAL_S or lengths_s[0] < (1 - _ROUNDING) * median(lengths_s):
         return 0.0
     return empty_share([attempts[span] for span in spans]) * lengths_s[0]
-
-
-def _attempted(interval: ClientInterval) -> int:
-    return interval.completed + interval.failed
 
 
 def _overlapping(intervals: Sequence[ClientInterval]) -> Iterator[list[ClientInterval]]:

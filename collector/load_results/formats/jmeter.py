@@ -2,6 +2,7 @@
 
 import re
 import time
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import tzinfo
@@ -21,7 +22,6 @@ from collector.load_results.client_format import (
 )
 from collector.load_results.client_result import ClientResult
 from collector.load_results.jmeter_results import (
-    BYTE_ORDER_MARK,
     FALSE,
     MAX_ELAPSED_MS,
     MAX_TIME_MS,
@@ -74,12 +74,12 @@ def read_csv(path: Path, times: CommandTimes, options: Options) -> ClientResult:
     except ImportError:
         raise ClientFormatError(REQUIREMENT) from None
     with path.open("rb") as file:
-        first = file.readline(HEAD_BYTES).removeprefix(BYTE_ORDER_MARK)
+        first = file.readline(HEAD_BYTES).removeprefix(BOM_UTF8)
         layout = layout_of(first)
         check_columns(layout)
         if not layout.header:
             file.seek(0)
-            file.seek(len(BYTE_ORDER_MARK) if file.read(3) == BYTE_ORDER_MARK else 0)
+            file.seek(len(BOM_UTF8) if file.read(3) == BOM_UTF8 else 0)
         notes: list[str] = []
         samples = JmeterSamples()
         jtl_times = JtlTimes(layout.delimiter, times.begin_s, _zone(options))
