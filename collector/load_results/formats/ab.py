@@ -154,7 +154,4 @@ def _add_row(requests: OperationTimes, line: str) -> None:
     requests.add("", int(checked_time_s(int(match["seconds"]) + 0.5 + ttime_ms / 1000)), duration_ns)
 
 
-FORMATS = (
-    Format(NAME, _SIGN, read, follows_output=True),
-    Format(GNUPLOT, re.compile(rf"\A{HEADER}"), read_gnuplot),
-)
+FORMATS = (Format(NAME, _SIGN, read, follows_output=True), Format(GNUPLOT, re.compile(rf"\A{HEADER}"), read_gnuplot))

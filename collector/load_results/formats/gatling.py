@@ -6,7 +6,6 @@ because they contain requests. Requests are named as Gatling prints them: "group
 """
 
 import re
-import struct
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO
@@ -121,7 +120,7 @@ def read_binary(path: Path, _times: CommandTimes, _options: Options) -> ClientRe
             log.read_records()
         except EOFError:
             notes.append("the last record is incomplete and is ignored")
-        except (ValueError, struct.error) as error:
+        except ValueError as error:
             raise ClientFormatError(f"at byte {file.tell()}: {one_line(error)}") from None
     return log.result(BINARY, path.name, notes)
 
@@ -141,7 +140,7 @@ class _BinaryLog(_Requests):
             raise ValueError(_NOT_A_LOG)
         self.tool = f"Gatling {label_of(self._text())}"
         self._text()  # The simulation's class.
-        self._begin_ms = self._number(">q", 8)
+        self._begin_ms = self._int(8)
         self._text()  # The run's description.
         for _ in range(self._count()):
             self._text()  # A scenario.
@@ -219,15 +218,11 @@ class _BinaryLog(_Requests):
             raise ValueError(_NOT_A_LOG)
         return bool(value)
 
-    def _int(self) -> int:
-        return self._number(">i", 4)
+    def _int(self, length: int = 4) -> int:
+        return int.from_bytes(self._bytes(length), "big", signed=True)
 
     def _byte(self) -> int:
         return self._bytes(1)[0]
-
-    def _number(self, layout: str, length: int) -> int:
-        (number,) = struct.unpack(layout, self._bytes(length))
-        return int(number)
 
     def _bytes(self, length: int) -> bytes:
         content = self._file.read(length)

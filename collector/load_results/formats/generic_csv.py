@@ -185,13 +185,12 @@ class IntervalRows:
         if not 0 < length_s <= SECONDS_PER_DAY:
             raise ValueError(f"invalid interval duration: {length_s:g} s")
         completed, failed = _count(row["operations"]), _count(row.get("errors") or "0")
-        response, service = self._latency(row, "response"), self._latency(row, "service")
+        latencies = [self._latency(row, kind) for kind in ("response", "service")]
         self._count += 1
         if self._count > MAX_INTERVALS:
             raise ValueError(f"more than {MAX_INTERVALS} intervals")
-        interval = ClientInterval(begin_s, begin_s + length_s, completed, {"": failed} if failed else {})
-        if completed:
-            interval = replace(interval, response=response, service=service)
+        errors = {"": failed} if failed else {}
+        interval = ClientInterval(begin_s, begin_s + length_s, completed, errors, *(latencies if completed else ()))
         self._intervals[self._names.of(row.get("operation", ""))].append(interval)
 
     def _latency(self, row: Mapping[str, str], kind: str) -> Latency | None:

@@ -274,9 +274,9 @@ def _intervals(kinds: Mapping[str, Histograms]) -> Iterator[ClientInterval]:
             sum(by_kind[SUCCEEDED].values()) if any(part in kinds[SUCCEEDED] for part in parts) else number
             for (_, parts), by_kind, number in zip(groups, counts, attempted, strict=True)
         ]
-        failures: Sequence[int | None] = failed_in(attempted, succeeded)
+        failures = failed_in(attempted, succeeded)
     else:
-        failures = [None] * len(groups)
+        failures = [0] * len(groups)
     for (span, _), by_kind, failed in zip(groups, counts, failures, strict=True):
         yield _interval(span, by_kind, failed)
 
@@ -342,7 +342,7 @@ def _total(kinds: Mapping[str, Histograms]) -> ClientInterval | None:
     span = min(begin_s for begin_s, _ in spans), max(end_s for _, end_s in spans)
     counts = {kind: _merged(histograms, list(histograms)) for kind, histograms in kinds.items()}
     attempted = _completed(counts)
-    failed = max(attempted - sum(counts[SUCCEEDED].values()), 0) if counts.get(SUCCEEDED) else None
+    failed = max(attempted - sum(counts[SUCCEEDED].values()), 0) if counts.get(SUCCEEDED) else 0
     return _interval(span, counts, failed)
 
 
@@ -351,13 +351,8 @@ def _completed(counts: Mapping[str, Counter[int]]) -> int:
     return sum((counts.get(SERVICE) or counts.get(RESPONSE) or Counter()).values())
 
 
-def _interval(span: Span, counts: Mapping[str, Counter[int]], failed: int | None) -> ClientInterval:
-    """Return an interval; `failed` is how many of its operations with latencies failed, None if none are known to."""
-    lost = sum(counts.get(FAILED, Counter()).values()) + (failed or 0)
-    response, service = (_latency(counts.get(kind, Counter())) for kind in (RESPONSE, SERVICE))
-    completed = _completed(counts) - (failed or 0)
-    return ClientInterval(*span, completed, {"": lost} if lost else {}, response, service)
-
-
-def _latency(counts: Counter[int]) -> Latency | None:
-    return Latency(dict(counts)) if counts else None
+def _interval(span: Span, counts: Mapping[str, Counter[int]], failed: int) -> ClientInterval:
+    """Return an interval; `failed` is how many of its operations with latencies are known to have failed."""
+    lost = sum(counts.get(FAILED, {}).values()) + failed
+    response, service = (Latency(dict(counts[kind])) if counts.get(kind) else None for kind in (RESPONSE, SERVICE))
+    return ClientInterval(*span, _completed(counts) - failed, {"": lost} if lost else {}, response, service)

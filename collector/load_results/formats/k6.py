@@ -19,7 +19,6 @@ from collector.load_results.client_result import (
     ClientInterval,
     ClientResult,
     Latency,
-    Operation,
     applicable,
     counted,
     failed_note,
@@ -59,7 +58,7 @@ class _Samples:
 
     def __init__(self) -> None:
         self.runs = 0
-        self._times = OperationTimes()
+        self.times = OperationTimes()
         self._totals: Counter[str] = Counter()
         self._http_requests = 0
         self._failed_http_requests = 0
@@ -82,9 +81,9 @@ class _Samples:
         kind = _grpc_error(tags) if metric == GRPC else self._http_error(tags)
         name = _grpc_name(tags) if metric == GRPC else _http_name(tags)
         if kind is None:
-            self._times.add(name, end_s, duration_ns)
+            self.times.add(name, end_s, duration_ns)
         else:
-            self._times.add_error(name, end_s, kind)
+            self.times.add_error(name, end_s, kind)
 
     def _http_error(self, tags: Mapping[str, str]) -> str | None:
         """Return the kind of a failed request's error; None if the request succeeded."""
@@ -103,13 +102,9 @@ class _Samples:
             return f"error code {code}"
         return f"status {status}" if status not in ("", "0") else ""
 
-    def take(self) -> tuple[Operation, ...]:
-        """Return the total of each operation's requests since the last call, and forget them."""
-        return self._times.take()
-
     def result(self, format_name: str, source: str, notes: list[str]) -> ClientResult:
         names, empty = (format_name, "k6"), f"no requests ({HTTP} or {GRPC})"
-        return self._times.result(names, source, [*notes, *self._notes()], empty)
+        return self.times.result(names, source, [*notes, *self._notes()], empty)
 
     def _notes(self) -> list[str]:
         totals = self._totals
@@ -130,7 +125,7 @@ class _Samples:
             "status and error_code are counted as completed": self._http_requests_without_result,
             f"{count_text(self._grpc_streams, 'gRPC stream')} are not counted as operations": self._grpc_streams,
         }
-        omitted = self._times.notes("request", " (hint: set the tag `name` in the k6 script)")
+        omitted = self.times.notes("request", " (hint: set the tag `name` in the k6 script)")
         return [*applicable(notes), *omitted]
 
 
@@ -162,7 +157,7 @@ def read_json(path: Path, _times: CommandTimes, _options: Options) -> ClientResu
 
 def growing_json(_head: bytes, _options: Options) -> GrowingResult:
     samples = _JsonSamples()
-    return GrowingLines(samples.add_line, samples.take)
+    return GrowingLines(samples.add_line, samples.times.take)
 
 
 class _JsonSamples(_Samples):

@@ -35,11 +35,7 @@ def recognises_report(text: str) -> bool:
 
 
 def read_report(path: Path, _times: CommandTimes, _options: Options) -> ClientResult:
-    content = json.loads(read_whole(path, MAX_BYTES))
-    return _result(content["result"], path.name)
-
-
-def _result(result: Mapping[str, Any], source: str) -> ClientResult:
+    result = json.loads(read_whole(path, MAX_BYTES))["result"]
     begin_s, samples = rfc3339_s(result["start_time"]), result["log"]
     failed = sum(map(_failed, samples)) if samples else checked_count(result["error_count"])
     names = sorted(result["cycle_latency_by_fn"])
@@ -59,7 +55,7 @@ def _result(result: Mapping[str, Any], source: str) -> ClientResult:
     notes = failed_note(failed, "request")
     if not samples:
         notes.append("the report contains no periodic samples (hint: run latte without --drop-sampling-log)")
-    return ClientResult(REPORT, TOOL, source, tuple(operations), notes=tuple(notes))
+    return ClientResult(REPORT, TOOL, path.name, tuple(operations), notes=tuple(notes))
 
 
 def _failed(sample: Mapping[str, Any]) -> int:
@@ -90,7 +86,7 @@ _COMPARED = re.compile(r"\s*[-\u2500]{5,} (?:A|This) [-\u2500]{5,}.*")
 _RESULT = re.compile(r"\s*(?P<label>Elapsed time|Cycles|Errors)\s+\[(?:s|op)\]\s+(?P<values>[\d.].*)")
 _PERCENTILE = re.compile(r"\s*(?P<label>Min|Max|\d{1,2}(?:\.\d+)?)\s+(?P<values>\d.*)")
 _FUNCTION = re.compile(r"\s*Function\(s\)\s+(\w+)(?::[\d.]+)?")
-_LIMITS = {"Min": 0.0, "Max": 100.0}
+_LIMITS = {"Min": "0", "Max": "100"}
 _NUMBER = re.compile(r"(?<![\d.+-])\d{1,18}(?:\.\d+)?(?![\d.%])")
 
 
@@ -131,7 +127,7 @@ class _Run:
         if failed > cycles:
             raise ValueError("more failed cycles than cycles")
         stated_s: Mapping[float, float] = {
-            _percentage(column): stated_latency_s(float(text), MS)
+            float(_LIMITS.get(column, column)): stated_latency_s(float(text), MS)
             for column, text in zip(self.columns[4:], fields[4:], strict=True)
             if cycles > failed and text not in ("NaN", "inf")
         }
@@ -167,8 +163,9 @@ class _Log:
         elif self._section == "SUMMARY STATS" and (match := _RESULT.fullmatch(line.text)):
             self.run.results.setdefault(match["label"], self._number(match["values"]))
         elif self._function and (match := _PERCENTILE.fullmatch(line.text)):
+            percentage = float(_LIMITS.get(match["label"], match["label"]))
             value_s = stated_latency_s(self._number(match["values"]), MS)
-            self.run.stated_s.setdefault(self._function, {})[_percentage(match["label"])] = value_s
+            self.run.stated_s.setdefault(self._function, {})[percentage] = value_s
         elif self._section == "CONFIG" and (match := _FUNCTION.fullmatch(line.text)):
             self.run.name = label_of(match[1])
 
@@ -206,10 +203,6 @@ class _Log:
                 "one thread only (hint: import its JSON report)"
             )
         return notes
-
-
-def _percentage(label: str) -> float:
-    return _LIMITS[label] if label in _LIMITS else float(label)
 
 
 FORMATS = (

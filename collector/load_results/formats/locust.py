@@ -7,6 +7,7 @@ percentiles to two significant digits.
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -112,10 +113,6 @@ COUNTS = (("total request count", "total failure count"), ("request count", "fai
 MIDDLE_S = 0.5
 
 
-def recognises_history(text: str) -> bool:
-    return _begins_with(text, ["timestamp", "user count"], {"type", "name"})
-
-
 def read_history(path: Path, _times: CommandTimes, _options: Options) -> ClientResult:
     rows = _HistoryRows()
     notes = read_lines(path, rows.add)
@@ -174,9 +171,7 @@ class _HistoryRows:
             raise ValueError("the rows are more than 14 days apart (hint: check the times in the file)")
         names = _operation_names(series)
         intervals = {key: self._intervals(each, seconds) for key, each in series.items()}
-        busy = [
-            any(each.completed + each.failed for each in second) for second in zip(*intervals.values(), strict=True)
-        ]
+        busy = [any(each.attempted for each in second) for second in zip(*intervals.values(), strict=True)]
         if not any(busy):
             raise ValueError("no requests")
         # Before the first request, users are started.
@@ -225,10 +220,10 @@ class _HistoryRows:
 
 def _latency(row: _Row) -> Latency | None:
     """Return the median and the maximum of all requests. Raises ValueError."""
-    stated_s = {}
-    for rank, column in ((50.0, "total median response time"), (100.0, "total max response time")):
-        if (value_ms := row.number(column)) is not None:
-            stated_s[rank] = value_ms / MS_PER_S
+    columns = {50.0: "total median response time", 100.0: "total max response time"}
+    stated_s = {
+        rank: value_ms / MS_PER_S for rank, name in columns.items() if (value_ms := row.number(name)) is not None
+    }
     # The median is rounded, and may then exceed the maximum.
     if len(stated_s) > 1 and stated_s[50.0] > stated_s[100.0]:
         del stated_s[50.0]
@@ -240,10 +235,6 @@ def _latency(row: _Row) -> Latency | None:
 # seconds and not when it ends, so the last ones are missing. Counts and percentiles are those of the whole run.
 
 STATISTICS = "locust-stats"
-
-
-def recognises_statistics(text: str) -> bool:
-    return _begins_with(text, ["type"], {"name", "request count", "failure count", "requests/s"})
 
 
 def read_statistics(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
@@ -299,7 +290,11 @@ class _StatisticsRows:
         return (StatedTotals(attempted=attempted, failed=failed),)
 
 
+_HISTORY_SIGN = partial(_begins_with, first=["timestamp", "user count"], required={"type", "name"})
+_STATISTICS_SIGN = partial(
+    _begins_with, first=["type"], required={"name", "request count", "failure count", "requests/s"}
+)
 FORMATS = (
-    Format(HISTORY, recognises_history, read_history),
-    Format(STATISTICS, recognises_statistics, read_statistics),
+    Format(HISTORY, _HISTORY_SIGN, read_history),
+    Format(STATISTICS, _STATISTICS_SIGN, read_statistics),
 )

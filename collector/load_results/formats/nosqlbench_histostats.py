@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 
 from collector.load_results.client_format import AcceptedOptions, ClientFormatError, CommandTimes, Format, Options
@@ -36,6 +37,7 @@ _ROW = re.compile(
     rf"(?:Tag=(?P<tag>.{{0,1000}}?),)?(?P<begin>{_NUMBER}),(?P<length>{_NUMBER}),(?P<count>\d{{1,18}})(?P<values>(?:,\d{{1,19}}){{1,40}})"
 )
 _LIMITS = {"min": 0.0, "max": 100.0}
+_BEGIN_S = attrgetter("begin_s")
 # With fewer values than this, the 99.99th percentile is the maximum.
 _MAX_COUNT = 5000
 
@@ -45,10 +47,8 @@ def read(path: Path, _times: CommandTimes, options: Options) -> ClientResult:
     notes = read_lines(path, file.add)
     if not file.rows:
         raise ClientFormatError("no rows")
-    metric, counts = (
-        options.get("metric", ""),
-        {tag: [row.count for row in rows] for tag, rows in file.rows.items()},
-    )
+    metric = options.get("metric", "")
+    counts = {tag: [row.count for row in rows] for tag, rows in file.rows.items()}
     require_distinct(metric, counts, NAME)
     parts, choice_notes = chosen({tag: sum(numbers) for tag, numbers in counts.items()}, metric, NAME)
     tags: defaultdict[str, dict[str, str]] = defaultdict(dict)
@@ -128,7 +128,7 @@ class _Series:
     def __init__(self, file: _File, tags: Mapping[str, str]) -> None:
         kinds = [kind for kind in tags if kind not in (SUCCEEDED, FAILED, WAITING)] or list(tags)
         self._rows: Sequence[_Row] = file.rows[tags[kinds[0]]]
-        self._succeeded = sorted(file.rows[tags[SUCCEEDED]], key=_begin_s) if SUCCEEDED in tags else []
+        self._succeeded = sorted(file.rows[tags[SUCCEEDED]], key=_BEGIN_S) if SUCCEEDED in tags else []
         self._is_response = kinds[0] == RESPONSE
         self._has_percentiles = not file.has_wrong_percentiles
         active = [row for row in self._rows if row.count]
@@ -158,10 +158,6 @@ class _Series:
     def _succeeded_in(self, row: _Row) -> int:
         """Return the number of operations that succeeded; NoSQLBench reads the metrics one after the other."""
         middle_s = (row.begin_s + row.end_s) / 2
-        index = bisect_right(self._succeeded, middle_s, key=_begin_s) - 1
+        index = bisect_right(self._succeeded, middle_s, key=_BEGIN_S) - 1
         is_same = index >= 0 and self._succeeded[index].end_s >= middle_s
         return self._succeeded[index].count if is_same else row.count
-
-
-def _begin_s(row: _Row) -> float:
-    return row.begin_s

@@ -24,7 +24,6 @@ _BEGIN_OF_ROW = re.compile(r" *(?:\d+(?:\.\d+)?(?:h|m|s|ms|us|ns|\u00b5s|\u03bcs
 # Errors, which are printed to another stream, follow rows on the same line.
 _ROW = re.compile(_COUNTS + r"(?P<latencies>(?: +\d[hmnsu\u00b5\u03bc\d.]{0,30}){6,7})(?: .*)?")
 _ROW_WITHOUT_LATENCIES = re.compile(_COUNTS + r"(?: .*)?")
-_RESULTS = re.compile(r"Results:?")
 _RESULT = re.compile(r"(?P<label>Time \(avg\)|Total ops|Total errors):\s*(?P<value>\S+)")
 _KIND = re.compile(r"(?P<kind>raw|c-o fixed) latency ?:")
 _PERCENTILE = re.compile(r"\s+(?P<label>max|99\.9th|9[059]t?h|median):\s*(?P<value>\S+)")
@@ -139,7 +138,7 @@ class _Log:
             self._kind = None
         elif match := _MODE.fullmatch(line.text):
             self._name = "" if match[1] == "mixed" else label_of(match[1])
-        elif self.run and _RESULTS.fullmatch(line.text):
+        elif self.run and line.text in ("Results", "Results:"):
             self._has_results = True
         elif self.run and self._has_results:
             self._add_result(self.run, line)

@@ -13,13 +13,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options, ResultClock
-from collector.load_results.client_result import (
-    ClientInterval,
-    ClientResult,
-    Operation,
-    StatedTotals,
-    shifted,
-)
+from collector.load_results.client_result import ClientInterval, ClientResult, Operation, StatedTotals, shifted
 from collector.load_results.command_output import (
     OutputLine,
     intervals_of,
