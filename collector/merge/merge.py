@@ -33,10 +33,7 @@ NODES_PER_TASK, SHARE_PER_TASK = 16, 1 / 6
 
 @gc_paused()
 def merge_nodes(
-    recordings: Sequence[Recording],
-    jobs: Sequence[Job[Any]],
-    metrics: Mapping[str, Metric],
-    spans: Sequence[Ints],
+    recordings: Sequence[Recording], jobs: Sequence[Job[Any]], metrics: Mapping[str, Metric], spans: Sequence[Ints]
 ) -> list[Part]:
     """Return each job's part, given the `interval_span` of each job; each recording is read once for all jobs.
 

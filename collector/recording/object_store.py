@@ -89,8 +89,7 @@ class ObjectStore:
             entries: dict[str, dict[str, Any]] = self._system.find(path, detail=True)
         keys = ((name[len(self._path) + 1 :], entry) for name, entry in entries.items())
         return sorted(
-            (StoredObject(key, int(entry["size"])) for key, entry in keys if key),
-            key=lambda stored: stored.key,
+            (StoredObject(key, int(entry["size"])) for key, entry in keys if key), key=lambda stored: stored.key
         )
 
     def chunks(self, key: str) -> Iterator[bytes]:

@@ -276,12 +276,7 @@ class ClusterSums:
             )
         return samples
 
-    def _buckets(
-        self,
-        series: Series,
-        layouts: Mapping[int, Ints],
-        values: dict[int, dict[Series, Derived]],
-    ) -> None:
+    def _buckets(self, series: Series, layouts: Mapping[int, Ints], values: dict[int, dict[Series, Derived]]) -> None:
         """Add a histogram to each interval, unless a node on which its counter increased lacks its buckets."""
         metric = self.metrics[series[0]]
         counter = self.counters.get((metric.count, *series[1:]))

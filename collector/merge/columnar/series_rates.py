@@ -64,10 +64,7 @@ class BlockRates:
 
 
 def rates_of(
-    block: Block,
-    last_readings: LastReadings,
-    metrics: Mapping[str, Metric],
-    wanted: Collection[str] | None = None,
+    block: Block, last_readings: LastReadings, metrics: Mapping[str, Metric], wanted: Collection[str] | None = None
 ) -> BlockRates:
     """Return a block's rates, and update `last_readings`.
 

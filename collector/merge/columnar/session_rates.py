@@ -143,11 +143,7 @@ def _block_of(entries: Sequence[Entry]) -> Block:
         line = encoded(state, entry.snapshot)
         changes = list(zip(series_numbers(line.get("i", ())), line.get("d", ()), strict=True))
         plain = [(index, change) for index, change in changes if state.series[index] not in unusual]
-        line |= {
-            "q": entry.number,
-            "i": differences(index for index, _ in plain),
-            "d": [change for _, change in plain],
-        }
+        line |= {"q": entry.number, "i": differences(index for index, _ in plain), "d": [change for _, change in plain]}
         block.add(line, state.series[known:])
         block.others += [(number, index, state.last[index]) for index, _ in changes if state.series[index] in unusual]
         # The record rounds the tick's times.

@@ -55,10 +55,7 @@ _FILES = Metric(
     "casstat_process_open_files", Kind.GAUGE, "1", "Number of open file descriptors.", across=Aggregation.SUM
 )
 ALLOWED_CPUS = Metric(
-    "casstat_process_allowed_cpus",
-    Kind.TEXT,
-    "",
-    "List of the processors that the process may use, such as 0-3,8.",
+    "casstat_process_allowed_cpus", Kind.TEXT, "", "List of the processors that the process may use, such as 0-3,8."
 )
 METRICS = (*STAT.values(), _FILES, ALLOWED_CPUS)
 

@@ -79,11 +79,7 @@ BEANS = (
         "Count",
         across=Aggregation.SUM,
     ),
-    counter(
-        "cassandra_read_repairs_attempted_total",
-        "Number of attempted read repairs.",
-        _REPAIR + "Attempted",
-    ),
+    counter("cassandra_read_repairs_attempted_total", "Number of attempted read repairs.", _REPAIR + "Attempted"),
     counter(
         "cassandra_read_repairs_blocking_total",
         "Number of reads that waited for a read repair.",

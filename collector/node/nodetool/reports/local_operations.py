@@ -19,10 +19,7 @@ SECONDS = Metric(
     scale=1e-6,
 )
 METRICS = (OPERATIONS, SECONDS)
-_SUM_OF = {
-    KEYSPACE_OPERATIONS: OPERATIONS.name,
-    KEYSPACE_SECONDS: SECONDS.name,
-}
+_SUM_OF = {KEYSPACE_OPERATIONS: OPERATIONS.name, KEYSPACE_SECONDS: SECONDS.name}
 
 
 def sums(values: Values) -> Values:
