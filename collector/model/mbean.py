@@ -128,7 +128,9 @@ def gauge(
     return MBean(metric, bean, attribute, many=many)
 
 
-slow_total = partial(gauge, scrape_interval=ScrapeInterval.SLOW, across=Aggregation.SUM)
+# Gauges that are summed across nodes; slow ones are read once a minute.
+total = partial(gauge, across=Aggregation.SUM)
+slow_total = partial(total, scrape_interval=ScrapeInterval.SLOW)
 size = partial(slow_total, unit="bytes")
 
 

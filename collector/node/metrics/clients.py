@@ -1,18 +1,17 @@
 """Native-protocol clients: connections and their pauses, logins, discarded requests and statements."""
 
-from collector.model.mbean import METRICS, counter, gauge
-from collector.model.metric import Aggregation, WideColumn
+from collector.model.mbean import METRICS, counter, total
+from collector.model.metric import WideColumn
 
 _CLIENT = METRICS + "type=Client,name="
 _CQL = METRICS + "type=CQL,name="
 
 BEANS = (
-    gauge(
+    total(
         "cassandra_native_connections",
         "Number of client connections.",
         _CLIENT + "connectedNativeClients",
         columns=(WideColumn("native_connections", "Clients", "Number of client connections"),),
-        across=Aggregation.SUM,
     ),
     # The gauge PausedConnections is not used because Cassandra 4.0 never decrements it.
     counter(

@@ -1,18 +1,12 @@
 """Commit log and memtables: writes, the log's size, and wait times."""
 
-from collector.model.mbean import METRICS, counter, gauge, histogram, size
-from collector.model.metric import Aggregation
+from collector.model.mbean import METRICS, counter, histogram, size, total
 
 _LOG = METRICS + "type=CommitLog,name="
 _MEMTABLES = METRICS + "type=MemtablePool,name="
 
 BEANS = (
-    gauge(
-        "cassandra_commitlog_pending",
-        "Number of pending commit log writes.",
-        _LOG + "PendingTasks",
-        across=Aggregation.SUM,
-    ),
+    total("cassandra_commitlog_pending", "Number of pending commit log writes.", _LOG + "PendingTasks"),
     counter(
         "cassandra_commitlog_completed_total",
         "Number of completed commit log writes.",

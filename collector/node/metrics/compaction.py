@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from collector.model.mbean import METRICS, Many, MBean, counter, gauge, properties, slow_total
-from collector.model.metric import Aggregation, Kind, Metric, ScrapeInterval, WideColumn
+from collector.model.mbean import METRICS, Many, MBean, counter, properties, slow_total, total
+from collector.model.metric import Kind, Metric, ScrapeInterval, WideColumn
 from collector.node.metrics.tables import is_system_keyspace
 from collector.printable import shortened, single_line
 
@@ -69,12 +69,11 @@ COMPACTION = MBean(
 
 BEANS = (
     COMPACTION,
-    gauge(
+    total(
         "cassandra_compaction_pending",
         "Estimated number of pending compactions.",
         _BEAN + "PendingTasks",
         columns=(WideColumn("compactions_pending", "CmpPnd", "Estimated number of pending compactions"),),
-        across=Aggregation.SUM,
     ),
     counter(
         "cassandra_compaction_completed_total",
@@ -99,22 +98,20 @@ BEANS = (
         labels=("keyspace", "table"),
         many=_by_table,
     ),
-    gauge(
+    total(
         "cassandra_compaction_progress",
         "Completed work of a running compaction, in its own unit (usually bytes).",
         _MANAGER,
         "Compactions",
         labels=_LABELS,
         many=partial(_amounts, key="completed"),
-        across=Aggregation.SUM,
     ),
-    gauge(
+    total(
         "cassandra_compaction_size",
         "Total work of a running compaction, in its own unit (usually bytes).",
         _MANAGER,
         "Compactions",
         labels=_LABELS,
         many=partial(_amounts, key="total"),
-        across=Aggregation.SUM,
     ),
 )

@@ -2,7 +2,7 @@
 
 import re
 
-from collector.model.mbean import counter, gauge, slow_total, text
+from collector.model.mbean import counter, gauge, slow_total, text, total
 from collector.model.metric import Aggregation, ScrapeInterval, Series, WideColumn
 
 PAUSING_COLLECTORS = (
@@ -55,30 +55,21 @@ BEANS = (
     START_TIME,
     text("cassandra_jvm_name", "Name of the JVM.", "java.lang:type=Runtime", "VmName"),
     text("cassandra_jvm_version", "Version of the JVM.", "java.lang:type=Runtime", "VmVersion"),
-    gauge(
+    total(
         "cassandra_jvm_heap_used_bytes",
         "Used heap in bytes, including garbage.",
         _MEMORY,
         "HeapMemoryUsage.used",
         unit="bytes",
         columns=(WideColumn("heap_used_mb", "HeapMB", "Used heap, including garbage, MiB", scale=1 / 2**20),),
-        across=Aggregation.SUM,
     ),
-    gauge(
-        "cassandra_jvm_heap_max_bytes",
-        "Maximum heap size in bytes.",
-        _MEMORY,
-        "HeapMemoryUsage.max",
-        unit="bytes",
-        across=Aggregation.SUM,
-    ),
-    gauge(
+    total("cassandra_jvm_heap_max_bytes", "Maximum heap size in bytes.", _MEMORY, "HeapMemoryUsage.max", unit="bytes"),
+    total(
         "cassandra_jvm_nonheap_used_bytes",
         "Used non-heap memory in bytes.",
         _MEMORY,
         "NonHeapMemoryUsage.used",
         unit="bytes",
-        across=Aggregation.SUM,
     ),
     counter("cassandra_jvm_gc_total", "Number of garbage collections.", _COLLECTOR, "CollectionCount"),
     counter(

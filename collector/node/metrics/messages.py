@@ -1,7 +1,7 @@
 """Messages between nodes: dropped messages, network latency, hints, streaming and read repair."""
 
-from collector.model.mbean import METRICS, counter, gauge, histogram
-from collector.model.metric import Aggregation, WideColumn
+from collector.model.mbean import METRICS, counter, histogram, total
+from collector.model.metric import WideColumn
 
 _STORAGE = METRICS + "type=Storage,name="
 _HINTS = METRICS + "type=HintsService,name="
@@ -48,13 +48,7 @@ BEANS = (
             ),
         ),
     ),
-    gauge(
-        "cassandra_hints_in_progress",
-        "Number of hints being written.",
-        _STORAGE + "TotalHintsInProgress",
-        "Count",
-        across=Aggregation.SUM,
-    ),
+    total("cassandra_hints_in_progress", "Number of hints being written.", _STORAGE + "TotalHintsInProgress", "Count"),
     counter("cassandra_hints_succeeded_total", "Number of hints delivered.", _HINTS + "HintsSucceeded"),
     counter("cassandra_hints_failed_total", "Number of hints whose delivery failed.", _HINTS + "HintsFailed"),
     counter(
@@ -72,12 +66,11 @@ BEANS = (
         _STREAMS + "TotalOutgoingBytes",
         unit="bytes",
     ),
-    gauge(
+    total(
         "cassandra_streams_active",
         "Number of active outbound streams.",
         _STREAMS + "ActiveOutboundStreams",
         "Count",
-        across=Aggregation.SUM,
     ),
     counter("cassandra_read_repairs_attempted_total", "Number of attempted read repairs.", _REPAIR + "Attempted"),
     counter(

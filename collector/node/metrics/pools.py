@@ -1,6 +1,6 @@
 """Thread pools: active, pending, blocked and completed tasks, and the queue time of the oldest pending one."""
 
-from collector.model.mbean import METRICS, Many, counter, gauge
+from collector.model.mbean import METRICS, Many, counter, gauge, total
 from collector.model.metric import Aggregation, WideColumn
 
 _BEAN = METRICS + "type=ThreadPools,path={path},scope={pool},name="
@@ -12,7 +12,7 @@ def _queue_time_ns(value: int) -> Many:
 
 
 BEANS = (
-    gauge(
+    total(
         "cassandra_pool_active",
         "Number of active tasks.",
         _BEAN + "ActiveTasks",
@@ -22,9 +22,8 @@ BEANS = (
                 "mutation_stage_active", "MutAct", "Active tasks of the mutation stage", ("request", "MutationStage")
             ),
         ),
-        across=Aggregation.SUM,
     ),
-    gauge(
+    total(
         "cassandra_pool_pending",
         "Number of pending tasks.",
         _BEAN + "PendingTasks",
@@ -41,9 +40,8 @@ BEANS = (
             ),
             WideColumn("flush_pending", "FluPnd", "Pending memtable flushes", ("internal", "MemtableFlushWriter")),
         ),
-        across=Aggregation.SUM,
     ),
-    gauge(
+    total(
         "cassandra_pool_blocked",
         "Number of tasks that are blocked because the queue is full.",
         _BEAN + "CurrentlyBlockedTasks",
@@ -56,7 +54,6 @@ BEANS = (
                 ("transport", "Native-Transport-Requests"),
             ),
         ),
-        across=Aggregation.SUM,
     ),
     counter("cassandra_pool_completed_total", "Number of completed tasks.", _BEAN + "CompletedTasks", "Value"),
     counter(

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from collector.model.histogram import COUNTS_WITH_ZERO
-from collector.model.mbean import METRICS, Many, MBean, counter, gauge, histogram, size
+from collector.model.mbean import METRICS, Many, MBean, counter, gauge, histogram, size, total
 from collector.model.metric import Aggregation, Kind, Metric, ScrapeInterval
 from collector.node.metrics.storage import SERVICE
 
@@ -118,22 +118,13 @@ BEANS = (
         _with_zero_bucket,
     ),
     _per_read("live_cells_per_read", "Number of live cells scanned per read.", "LiveScannedHistogram"),
-    gauge(
-        "cassandra_table_live_sstables", "Number of live SSTables.", _TABLE + "LiveSSTableCount", across=Aggregation.SUM
-    ),
-    gauge(
+    total("cassandra_table_live_sstables", "Number of live SSTables.", _TABLE + "LiveSSTableCount"),
+    total(
         "cassandra_table_pending_compactions",
         "Estimated number of pending compactions of the table.",
         _TABLE + "PendingCompactions",
-        across=Aggregation.SUM,
     ),
-    gauge(
-        "cassandra_table_pending_flushes",
-        "Number of pending flushes.",
-        _TABLE + "PendingFlushes",
-        "Count",
-        across=Aggregation.SUM,
-    ),
+    total("cassandra_table_pending_flushes", "Number of pending flushes.", _TABLE + "PendingFlushes", "Count"),
     counter(
         "cassandra_table_flushed_bytes_total",
         "Number of bytes flushed from memtables.",

@@ -24,45 +24,19 @@ _MESSAGE_COLUMNS = ("Message type", "Dropped", "50%", "95%", "99%", "Max")
 # Maps paths to pools, because the report lacks a pool's path, which is part of its MBean name. All pools of Cassandra
 # 3.11 to 5.0 are listed, except those with numbered names.
 _PATHS = {
-    "request": (
-        "CounterMutationStage",
-        "MutationStage",
-        "ReadRepairStage",
-        "ReadStage",
-        "RequestResponseStage",
-        "ViewMutationStage",
-    ),
-    "transport": ("Native-Transport-Auth-Requests", "Native-Transport-Requests"),
-    "internal": (
-        "AntiEntropyStage",
-        "CacheCleanupExecutor",
-        "CommitLogArchiver",
-        "CompactionExecutor",
-        "GossipStage",
-        "HintsDispatcher",
-        "ImmediateStage",
-        "InternalResponseStage",
-        "LocalSystemKeyspacesDiskMemtableFlushWriter",
-        "MemtableFlushWriter",
-        "MemtablePostFlush",
-        "MemtableReclaimMemory",
-        "MigrationStage",
-        "MiscStage",
-        "PaxosRepairStage",
-        "PendingRangeCalculator",
-        "Repair-Task",
-        "SASI-General",
-        "SASI-Memtable",
-        "Sampler",
-        "SecondaryIndexExecutor",
-        "SecondaryIndexManagement",
-        "StatusPropagationExecutor",
-        "TracingStage",
-        "ValidationExecutor",
-        "ViewBuildExecutor",
-    ),
+    "request": """
+        CounterMutationStage MutationStage ReadRepairStage ReadStage RequestResponseStage ViewMutationStage
+    """,
+    "transport": "Native-Transport-Auth-Requests Native-Transport-Requests",
+    "internal": """
+        AntiEntropyStage CacheCleanupExecutor CommitLogArchiver CompactionExecutor GossipStage HintsDispatcher
+        ImmediateStage InternalResponseStage LocalSystemKeyspacesDiskMemtableFlushWriter MemtableFlushWriter
+        MemtablePostFlush MemtableReclaimMemory MigrationStage MiscStage PaxosRepairStage PendingRangeCalculator
+        Repair-Task SASI-General SASI-Memtable Sampler SecondaryIndexExecutor SecondaryIndexManagement
+        StatusPropagationExecutor TracingStage ValidationExecutor ViewBuildExecutor
+    """,
 }
-_PATH = {pool: path for path, pools in _PATHS.items() for pool in pools}
+_PATH = {pool: path for path, pools in _PATHS.items() for pool in pools.split()}
 _MESSAGE = re.compile(r"[A-Z0-9_]+")
 # The title above the message table. It must be skipped, or else it would be parsed as a row of the pool table, which
 # continues until the next header.
