@@ -231,7 +231,6 @@ class AgentFeed:
         self._listener.on_node(self._key, node_info(content), _text(content, "address"), usable)
 
     def _refusal(self, response: Response) -> str:
-        """Return the error message for an unusable response."""
         if response.status == UNAUTHORIZED:
             return self._diagnostics.of_status(response.status, response.reason).message(self._hint)
         if response.status in (OK, NOT_FOUND):

@@ -142,7 +142,6 @@ class _Node:
             self.events.append(ClusterEvent(time_s, self.name, self.state.value, text))
 
     def status(self, sample: Sample | None, age_s: float | None, *, is_current: bool) -> NodeStatus:
-        """Return the node's status for an interval, with its sample."""
         return NodeStatus(self.name, self.info, self.state, sample, is_current, self._reason(), age_s)
 
     def _reason(self) -> str:

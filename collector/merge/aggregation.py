@@ -169,7 +169,6 @@ def combined(catalogue: Mapping[str, Metric], parts: Sequence[PartialAggregate])
 
 
 def _longest(elapsed_times_s: Iterable[Mapping[str, float]]) -> dict[str, float]:
-    """Return each source's longest elapsed time."""
     longest_s: dict[str, float] = {}
     for elapsed_by_source in elapsed_times_s:
         for source, elapsed_s in elapsed_by_source.items():

@@ -126,7 +126,6 @@ def coverage_of(
 
 
 def not_recorded(node: str, interval_s: float | None, span: tuple[float, float], problem: str) -> NodeCoverage:
-    """Return the coverage of a node without a recording."""
     intervals = _whole(span[1] - span[0], interval_s) if interval_s else 0
     return NodeCoverage(node, interval_s, intervals, intervals, (), problem)
 

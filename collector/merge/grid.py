@@ -74,7 +74,6 @@ class SpanGrid(Grid):
         return min(begin_s + (index + 1 - self._first_indices[span]) * self.interval_s, end_s)
 
     def span_of(self, index: int) -> int:
-        """Return the index of the span that contains an interval."""
         return bisect_right(self._first_indices, index) - 1
 
     def number_in_span(self, index: int) -> int:

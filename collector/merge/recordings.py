@@ -76,7 +76,6 @@ class Session:
 
 
 def session_of(record: Entry | Footer) -> str:
-    """Return the identifier of the session to which a record belongs."""
     return record.head.session if isinstance(record, Entry) else record.session
 
 

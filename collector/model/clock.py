@@ -34,8 +34,6 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's own clocks."""
-
     def wall_s(self) -> float:
         return time.time()
 

@@ -46,7 +46,6 @@ class Buckets:
 
     @property
     def total(self) -> float:
-        """The number of values."""
         return self.cumulative[-1] if self.counts else 0
 
     @cached_property

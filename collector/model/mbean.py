@@ -50,7 +50,6 @@ class MBean:
 
     @cached_property
     def placeholders(self) -> tuple[str, ...]:
-        """The labels that the name has placeholders for."""
         return tuple(_PLACEHOLDER.findall(self.name))
 
     @cached_property

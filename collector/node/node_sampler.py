@@ -2,7 +2,7 @@
 
 import socket
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -68,30 +68,6 @@ class Source(Protocol):
 
     def read(self, timeout_s: float) -> Scrape:
         """Read all metrics that are due. Raises SourceError on failure or after `timeout_s`."""
-
-
-class SourceReader:
-    """Reads the sources of one node in the given order; sources that cannot hang should come first."""
-
-    def __init__(self, sources: Sequence[Source], clock: Clock, interval_s: float) -> None:
-        self._sources = sources
-        self._clock = clock
-        self._timeout_s = min(SHARE_OF_INTERVAL * interval_s, MAX_TIMEOUT_S)
-
-    def snapshots(self, node: Callable[[], str], ticks: Iterable[Tick]) -> Iterator[Snapshot]:
-        """Yield a snapshot for each tick; `node` returns the node's current name."""
-        for tick in ticks:
-            deadline_s = self._clock.monotonic_s() + self._timeout_s
-            scrapes = tuple(self._read(source, deadline_s) for source in self._sources)
-            yield with_rounded_times(Snapshot(node(), tick, scrapes))
-
-    def _read(self, source: Source, deadline_s: float) -> Scrape:
-        began_s, cpu_s = self._clock.monotonic_s(), time.thread_time()
-        try:
-            scrape = source.read(max(0.0, deadline_s - began_s))
-        except SourceError as error:
-            scrape = Scrape(source.name, self._clock.monotonic_s(), problem=str(error))
-        return replace(scrape, wall_s=self._clock.monotonic_s() - began_s, cpu_s=time.thread_time() - cpu_s)
 
 
 class SampleStream:
@@ -273,7 +249,6 @@ class NodeSampler:
 
     @property
     def node_sources(self) -> list[str]:
-        """The names of the sources that read Cassandra."""
         return [source.name for source in self._transport.sources] if self._transport else []
 
     @property
@@ -283,7 +258,6 @@ class NodeSampler:
 
     @property
     def answered(self) -> bool:
-        """Whether the node has ever answered."""
         return bool(self.facts.jvm)
 
     def snapshots(self, ticks: Iterable[Tick], interval_s: float) -> Iterator[Snapshot]:
@@ -297,9 +271,22 @@ class NodeSampler:
         sources += self._extra
         if self._transport is not None:
             sources += self._transport.sources
-        for snapshot in SourceReader(sources, self._clock, interval_s).snapshots(lambda: self.node, ticks):
+        timeout_s = min(SHARE_OF_INTERVAL * interval_s, MAX_TIMEOUT_S)
+        for tick in ticks:
+            deadline_s = self._clock.monotonic_s() + timeout_s
+            # Those of the transport come last, because they may hang.
+            scrapes = tuple(self._read(source, deadline_s) for source in sources)
+            snapshot = with_rounded_times(Snapshot(self.node, tick, scrapes))
             self._update_facts(snapshot)
             yield snapshot
+
+    def _read(self, source: Source, deadline_s: float) -> Scrape:
+        began_s, cpu_s = self._clock.monotonic_s(), time.thread_time()
+        try:
+            scrape = source.read(max(0.0, deadline_s - began_s))
+        except SourceError as error:
+            scrape = Scrape(source.name, self._clock.monotonic_s(), problem=str(error))
+        return replace(scrape, wall_s=self._clock.monotonic_s() - began_s, cpu_s=time.thread_time() - cpu_s)
 
     def sample_stream(self) -> SampleStream:
         """Return a stream that derives samples from this node's snapshots."""

@@ -329,7 +329,6 @@ class Footer:
     offset: int = 0
 
     def content(self) -> dict[str, Any]:
-        """Return the content of the footer's record."""
         return {"end": {key: value for key, value in asdict(self).items() if key != "offset"}}
 
 

@@ -72,7 +72,6 @@ class Header:
         return {metric.name: metric for metric in self.metrics if metric.meaning == known(metric.name, metric).meaning}
 
     def content(self) -> dict[str, Any]:
-        """Return the header as stored in a record."""
         return {**asdict(self), "metrics": [_row(metric) for metric in self.metrics]}
 
 

@@ -154,7 +154,6 @@ class Summary:
         return self.integrity == Integrity()
 
     def take(self, entry: Entry) -> None:
-        """Add one tick."""
         snapshot = entry.snapshot
         self.ticks += 1
         # A count lower than the last one comes from another writer, because each writer counts from zero.

@@ -149,7 +149,6 @@ class LostTicks:
 
     @property
     def reason(self) -> str:
-        """The finding as text."""
         return f"{count_text(self.ticks, 'tick')} lost before this position"
 
 
@@ -162,7 +161,6 @@ class RepeatedTicks:
 
     @property
     def reason(self) -> str:
-        """The finding as text."""
         return f"{count_text(self.ticks, 'tick')} repeated or out of order, ignored"
 
 
@@ -185,7 +183,6 @@ class Integrity:
     continued: int = 0
 
     def __add__(self, other: "Integrity") -> "Integrity":
-        """Return the sums of the counts."""
         return Integrity(*map(add, astuple(self), astuple(other)))
 
 

@@ -116,7 +116,6 @@ class BucketIncreases:
         return total
 
     def kept(self, is_kept: Bools) -> "BucketIncreases":
-        """Return the increases of some of the histograms."""
         if is_kept.all():
             return self
         is_bucket_kept = np.repeat(is_kept, self.sizes)

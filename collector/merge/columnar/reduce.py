@@ -267,7 +267,6 @@ class _BlockMatrices:
     """
 
     def __init__(self, block: Block, rates: BlockRates, metrics: Collection[str]) -> None:
-        """Prepare the matrices of the series of `metrics`."""
         catalogue = block.head.catalogue
         self.kinds = kinds = [catalogue[series[0]].kind if series[0] in metrics else None for _, series in rates.keys]
         self.names = [shared_name(block.head, series) for _, series in rates.keys]

@@ -79,7 +79,6 @@ class SessionRates:
             self._order.end(item)
 
     def _decoded(self, texts: Sequence[bytes]) -> Iterator[tuple[Block, BlockRates]]:
-        """Decode lines one by one."""
         entries = []
         for record in Reader(limit=self.limit).records(texts):
             if not isinstance(record, Entry):

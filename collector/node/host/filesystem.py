@@ -39,7 +39,6 @@ def read(host: Host) -> Values:
 
 
 def mount_point(directory: str) -> str:
-    """Return the mount point of the file system that contains `directory`."""
     path = os.path.realpath(directory)
     while not os.path.ismount(path):
         path = os.path.dirname(path)  # noqa: PTH120 - plain strings, as returned by realpath

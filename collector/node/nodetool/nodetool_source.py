@@ -38,7 +38,6 @@ class ReportRequest:
 
     @property
     def name(self) -> str:
-        """The name of the report's source."""
         return PREFIX + self.arguments[0]
 
     @property

@@ -108,7 +108,6 @@ class Section:
 
     @property
     def name(self) -> str:
-        """The name of the keyspace or table."""
         return f"{self.keyspace}.{self.table}" if self.table else self.keyspace
 
 
@@ -228,7 +227,6 @@ class _Reader:
         self._current: Section | None = None
 
     def read(self, line: str) -> None:
-        """Process the next line of the report."""
         label, value = parted(line)
         if label == "Keyspace":
             self._begin(value, "")
