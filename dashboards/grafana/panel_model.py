@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dashboards.expression import Difference, Expression, Quantile, Ratio
 from dashboards.signals.all_signals import SIGNALS
@@ -12,13 +12,8 @@ from exporters.charts.plot_colours import THEMES
 
 _COLOURS = THEMES["light"].colours
 BLUE, ORANGE, GREEN = _COLOURS["blue"], _COLOURS["orange"], _COLOURS["green"]
-VERMILLION, PURPLE, SKY, YELLOW = (
-    _COLOURS["vermillion"],
-    _COLOURS["purple"],
-    _COLOURS["sky"],
-    _COLOURS["yellow"],
-)
-PALETTE = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILLION, YELLOW)
+VERMILLION, PURPLE = _COLOURS["vermillion"], _COLOURS["purple"]
+PALETTE = (BLUE, ORANGE, GREEN, PURPLE, _COLOURS["sky"], VERMILLION, _COLOURS["yellow"])
 GOOD, WARNING, CRITICAL = GREEN, ORANGE, VERMILLION
 COLUMNS = 24
 DEFAULT_ABSENCE = "Absent if the agent is down, cannot reach the node or does not provide this metric."
@@ -136,6 +131,16 @@ class Dashboard:
 def lines(*signals: str | tuple[str, str]) -> tuple[Line, ...]:
     """Return a line for each signal, given as its name or as a pair of its name and the beginning of its legend."""
     return tuple(Line(entry) if isinstance(entry, str) else Line(*entry) for entry in signals)
+
+
+def graphs(*signals: str, **options: Any) -> tuple[TimeSeries, ...]:
+    """Return a panel for each signal, all with the same options."""
+    return tuple(TimeSeries(lines(signal), **options) for signal in signals)
+
+
+def table_graphs(*signals: str) -> tuple[TimeSeries, ...]:
+    """Return a panel with the worst tables for each signal."""
+    return graphs(*signals, split=Split.CLUSTER, labels=("keyspace", "table"), top=True)
 
 
 class GridPosition(NamedTuple):

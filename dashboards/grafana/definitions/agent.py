@@ -1,6 +1,6 @@
 """The agent dashboard: ticks, sources, sinks, the journal, and the agents' cost."""
 
-from dashboards.grafana.panel_model import Dashboard, Heatmap, Row, Split, Stat, StateTimeline, TimeSeries, lines
+from dashboards.grafana.panel_model import Dashboard, Heatmap, Row, Split, Stat, StateTimeline, graphs, lines
 
 SOURCE, SINK = ("source",), ("sink",)
 
@@ -13,8 +13,7 @@ DASHBOARD = Dashboard(
             "Ticks",
             (
                 Stat(lines("ticks"), "Ticks per second", split=Split.CLUSTER, width=6),
-                TimeSeries(lines("ticks_missed"), width=9),
-                TimeSeries(lines("tick_late_p99"), width=9),
+                *graphs("ticks_missed", "tick_late_p99", width=9),
                 Heatmap(lines("tick_late_p99"), "Tick lateness distribution", width=12),
                 StateTimeline(lines("node_answers"), split=Split.NODE, width=12),
             ),
@@ -23,33 +22,25 @@ DASHBOARD = Dashboard(
             "Sources",
             (
                 StateTimeline(lines("source_up"), split=Split.NODE, labels=SOURCE, width=12, height=9),
-                TimeSeries(lines("source_errors"), labels=SOURCE, top=True, width=12, height=9),
-                TimeSeries(lines("source_cpu"), labels=SOURCE, top=True, width=12),
-                TimeSeries(lines("source_wall"), labels=SOURCE, top=True, width=12),
+                *graphs("source_errors", labels=SOURCE, top=True, width=12, height=9),
+                *graphs("source_cpu", "source_wall", labels=SOURCE, top=True, width=12),
             ),
         ),
         Row(
             "Sinks",
             (
                 StateTimeline(lines("sink_up"), split=Split.NODE, labels=SINK),
-                TimeSeries(lines("sink_lag"), labels=SINK),
-                TimeSeries(lines("sink_points"), labels=SINK),
-                TimeSeries(lines("sink_failures"), labels=SINK),
-                TimeSeries(lines("sink_refused"), labels=SINK),
-                TimeSeries(lines("sink_lost"), labels=SINK),
+                *graphs("sink_lag", "sink_points", "sink_failures", labels=SINK),
+                *graphs("sink_refused", "sink_lost", labels=SINK),
             ),
         ),
         Row(
             "Journal and cost",
             (
-                TimeSeries(lines("journal_bytes")),
-                TimeSeries(lines("journal_lost")),
-                TimeSeries(lines("journal_removed")),
-                TimeSeries(lines("agent_cpu")),
-                TimeSeries(lines("agent_memory")),
-                TimeSeries(lines("agent_files")),
-                TimeSeries(lines("series_left")),
-                TimeSeries(lines("agent_events"), labels=("kind",)),
+                *graphs("journal_bytes", "journal_lost", "journal_removed"),
+                *graphs("agent_cpu", "agent_memory", "agent_files"),
+                *graphs("series_left"),
+                *graphs("agent_events", labels=("kind",)),
             ),
         ),
     ),

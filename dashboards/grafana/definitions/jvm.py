@@ -1,6 +1,6 @@
 """The JVM dashboard: garbage collection, memory, threads and files."""
 
-from dashboards.grafana.panel_model import Dashboard, Row, Split, Stat, TimeSeries, WorstTable, lines
+from dashboards.grafana.panel_model import Dashboard, Row, Split, Stat, WorstTable, graphs, lines
 
 NODE = Split.NODE
 COLLECTOR = ("collector",)
@@ -13,34 +13,26 @@ DASHBOARD = Dashboard(
         Row(
             "Garbage collection",
             (
-                TimeSeries(lines("outside_gc"), split=NODE, width=12),
+                *graphs("outside_gc", split=NODE, width=12),
                 WorstTable(lines("gc_pause_share"), "GC pause time", split=NODE, width=12),
-                TimeSeries(lines("gc_pause_share"), labels=COLLECTOR),
-                TimeSeries(lines("gc_pause_mean"), labels=COLLECTOR),
-                TimeSeries(lines("gc_last"), labels=COLLECTOR),
-                TimeSeries(lines("gc_share"), labels=COLLECTOR),
-                TimeSeries(lines("gc_collections"), labels=COLLECTOR),
-                TimeSeries(lines("gc_mean"), labels=COLLECTOR),
-                TimeSeries(lines("read_p999"), text="GC pauses affect the highest percentiles first.", width=12),
-                TimeSeries(lines("jvm_cpu"), width=12),
+                *graphs("gc_pause_share", "gc_pause_mean", "gc_last", labels=COLLECTOR),
+                *graphs("gc_share", "gc_collections", "gc_mean", labels=COLLECTOR),
+                *graphs("read_p999", text="GC pauses affect the highest percentiles first.", width=12),
+                *graphs("jvm_cpu", width=12),
             ),
         ),
         Row(
             "Memory",
             (
-                TimeSeries(lines("heap_used"), split=NODE),
-                TimeSeries(lines("heap_share"), split=NODE),
-                TimeSeries(lines("nonheap_used"), split=NODE),
-                TimeSeries(lines("swap_used")),
-                TimeSeries(lines("major_faults")),
-                TimeSeries(lines("buffer_misses"), labels=("pool",)),
+                *graphs("heap_used", "heap_share", "nonheap_used", split=NODE),
+                *graphs("swap_used", "major_faults"),
+                *graphs("buffer_misses", labels=("pool",)),
             ),
         ),
         Row(
             "Threads and files",
             (
-                TimeSeries(lines("jvm_threads")),
-                TimeSeries(lines("files_share")),
+                *graphs("jvm_threads", "files_share"),
                 Stat(lines("heap_share"), "Cluster heap utilisation", split=Split.CLUSTER),
             ),
         ),

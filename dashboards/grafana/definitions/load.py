@@ -1,13 +1,24 @@
 """The load test dashboard: client and server measurements side by side."""
 
-from dashboards.grafana.panel_model import Dashboard, Heatmap, Row, Split, TimeSeries, lines
+from dashboards.grafana.panel_model import Dashboard, Heatmap, Row, Split, TimeSeries, graphs, lines
 
 ALL = Split.CLUSTER
-EACH = ("client", "operation")
 BOTH = (
     "The client lines, which are available only through Prometheus, cover the same seconds as the server lines. "
     "Latency that only the clients see comes from the network, the driver or a queue in front of the cluster."
 )
+
+
+def _both(title: str, *signals: tuple[str, str], labels: tuple[str, ...] = ("client",)) -> TimeSeries:
+    name = f"{title}: clients and servers"
+    return TimeSeries(lines(*signals), name, text=BOTH, split=ALL, labels=labels, width=12, height=9)
+
+
+def _latency(word: str) -> TimeSeries:
+    clients = ((f"load_{word}_{name}", f"client {name}") for name in ("p50", "p99"))
+    servers = ((f"{word}_{name}", f"servers {name}") for name in ("p50", "p99"))
+    return _both(f"{word.capitalize()} latency", *clients, *servers)
+
 
 DASHBOARD = Dashboard(
     "load",
@@ -17,57 +28,22 @@ DASHBOARD = Dashboard(
         Row(
             "Clients and servers",
             (
-                TimeSeries(
-                    lines(("load_operations", "client"), ("reads", "servers: reads"), ("writes", "servers: writes")),
-                    "Operations: clients and servers",
-                    text=BOTH,
-                    split=ALL,
-                    labels=EACH,
-                    width=12,
-                    height=9,
+                _both(
+                    "Operations",
+                    ("load_operations", "client"),
+                    ("reads", "servers: reads"),
+                    ("writes", "servers: writes"),
+                    labels=("client", "operation"),
                 ),
-                TimeSeries(
-                    lines(
-                        ("load_errors", "client"),
-                        ("timeouts", "servers: timeouts"),
-                        ("unavailables", "servers: unavailables"),
-                        ("failures", "servers: failures"),
-                    ),
-                    "Errors: clients and servers",
-                    text=BOTH,
-                    split=ALL,
-                    labels=("client",),
-                    width=12,
-                    height=9,
+                _both(
+                    "Errors",
+                    ("load_errors", "client"),
+                    ("timeouts", "servers: timeouts"),
+                    ("unavailables", "servers: unavailables"),
+                    ("failures", "servers: failures"),
                 ),
-                TimeSeries(
-                    lines(
-                        ("load_read_p50", "client p50"),
-                        ("load_read_p99", "client p99"),
-                        ("read_p50", "servers p50"),
-                        ("read_p99", "servers p99"),
-                    ),
-                    "Read latency: clients and servers",
-                    text=BOTH,
-                    split=ALL,
-                    labels=("client",),
-                    width=12,
-                    height=9,
-                ),
-                TimeSeries(
-                    lines(
-                        ("load_write_p50", "client p50"),
-                        ("load_write_p99", "client p99"),
-                        ("write_p50", "servers p50"),
-                        ("write_p99", "servers p99"),
-                    ),
-                    "Write latency: clients and servers",
-                    text=BOTH,
-                    split=ALL,
-                    labels=("client",),
-                    width=12,
-                    height=9,
-                ),
+                _latency("read"),
+                _latency("write"),
                 Heatmap(lines("load_read_p99"), "Client read latency distribution", width=12),
                 Heatmap(lines("load_write_p99"), "Client write latency distribution", width=12),
             ),
@@ -75,18 +51,14 @@ DASHBOARD = Dashboard(
         Row(
             "Saturation",
             (
-                TimeSeries(lines("read_p99")),
-                TimeSeries(lines("write_p99")),
-                TimeSeries(lines("outside_gc"), split=Split.NODE),
-                TimeSeries(lines("cpu_busy")),
-                TimeSeries(lines("disk_util")),
-                TimeSeries(lines("pressure_io")),
-                TimeSeries(lines("requests_pending")),
-                TimeSeries(lines("pools_pending"), split=ALL, labels=("pool",), top=True),
-                TimeSeries(lines("dropped"), split=ALL, labels=("message",), top=True),
-                TimeSeries(lines("compactions_pending")),
-                TimeSeries(lines("commitlog_pending")),
-                TimeSeries(lines("heap_used"), split=Split.NODE),
+                *graphs("read_p99", "write_p99"),
+                *graphs("outside_gc", split=Split.NODE),
+                *graphs("cpu_busy", "disk_util", "pressure_io"),
+                *graphs("requests_pending"),
+                *graphs("pools_pending", split=ALL, labels=("pool",), top=True),
+                *graphs("dropped", split=ALL, labels=("message",), top=True),
+                *graphs("compactions_pending", "commitlog_pending"),
+                *graphs("heap_used", split=Split.NODE),
             ),
         ),
     ),

@@ -1,6 +1,6 @@
 """The overview dashboard: the cluster's health at a glance."""
 
-from dashboards.grafana.panel_model import Dashboard, Row, Split, Spread, Stat, TimeSeries, WorstTable, lines
+from dashboards.grafana.panel_model import Dashboard, Row, Split, Spread, Stat, TimeSeries, WorstTable, graphs, lines
 
 CLUSTER = Split.CLUSTER
 TABLE = ("keyspace", "table")
@@ -24,7 +24,7 @@ DASHBOARD = Dashboard(
         Row(
             "Requests: rate, errors, duration",
             (
-                TimeSeries(lines("requests"), split=CLUSTER, labels=("operation",)),
+                *graphs("requests", split=CLUSTER, labels=("operation",)),
                 TimeSeries(
                     lines(
                         ("timeouts", "timeouts"),
@@ -36,7 +36,7 @@ DASHBOARD = Dashboard(
                     "Failed requests",
                     split=CLUSTER,
                 ),
-                TimeSeries(lines("connections")),
+                *graphs("connections"),
                 TimeSeries(
                     lines(("read_p50", "p50"), ("read_p99", "p99"), ("read_p999", "p99.9")),
                     "Read latency",
@@ -64,18 +64,13 @@ DASHBOARD = Dashboard(
         Row(
             "Machines: utilisation, saturation, errors",
             (
-                TimeSeries(lines("cpu_busy")),
-                TimeSeries(lines("disk_util")),
-                TimeSeries(lines("disk_free_share")),
-                TimeSeries(lines("pressure_cpu")),
-                TimeSeries(lines("pressure_io")),
-                TimeSeries(lines("heap_share")),
-                TimeSeries(lines("compactions_pending")),
-                TimeSeries(lines("dropped"), split=CLUSTER, labels=("message",), top=True),
-                TimeSeries(lines("hints")),
-                TimeSeries(lines("pools_pending"), split=CLUSTER, labels=("pool",), top=True),
-                TimeSeries(lines("exceptions")),
-                TimeSeries(lines("tcp_retransmits")),
+                *graphs("cpu_busy", "disk_util", "disk_free_share"),
+                *graphs("pressure_cpu", "pressure_io", "heap_share"),
+                *graphs("compactions_pending"),
+                *graphs("dropped", split=CLUSTER, labels=("message",), top=True),
+                *graphs("hints"),
+                *graphs("pools_pending", split=CLUSTER, labels=("pool",), top=True),
+                *graphs("exceptions", "tcp_retransmits"),
             ),
         ),
     ),

@@ -1,6 +1,6 @@
 """The storage dashboard: memtables, commit log, flushes, compaction, disks, caches and repair."""
 
-from dashboards.grafana.panel_model import Dashboard, Row, Split, Stat, TimeSeries, lines
+from dashboards.grafana.panel_model import Dashboard, Row, Split, Stat, TimeSeries, graphs, lines, table_graphs
 
 TABLE = ("keyspace", "table")
 
@@ -12,25 +12,16 @@ DASHBOARD = Dashboard(
         Row(
             "Compaction",
             (
-                TimeSeries(lines("compactions_pending")),
-                TimeSeries(lines("compaction_bytes")),
-                TimeSeries(lines("compactions")),
-                TimeSeries(lines("table_pending_compactions"), split=Split.CLUSTER, labels=TABLE, top=True),
-                TimeSeries(lines("live_sstables"), split=Split.CLUSTER, labels=TABLE, top=True),
-                TimeSeries(lines("sstables_per_read_p99"), split=Split.CLUSTER, labels=TABLE, top=True),
+                *graphs("compactions_pending", "compaction_bytes", "compactions"),
+                *table_graphs("table_pending_compactions", "live_sstables", "sstables_per_read_p99"),
             ),
         ),
         Row(
             "Memtables and commit log",
             (
-                TimeSeries(lines("flushed_bytes")),
-                TimeSeries(lines("flushes_pending")),
-                TimeSeries(lines("memtable_wait_p99")),
-                TimeSeries(lines("commitlog_pending")),
-                TimeSeries(lines("commitlog_wait_p99")),
-                TimeSeries(lines("segment_wait_p99")),
-                TimeSeries(lines("commitlog_bytes")),
-                TimeSeries(lines("mutations_pending")),
+                *graphs("flushed_bytes", "flushes_pending", "memtable_wait_p99"),
+                *graphs("commitlog_pending", "commitlog_wait_p99", "segment_wait_p99"),
+                *graphs("commitlog_bytes", "mutations_pending"),
                 TimeSeries(lines(("streams_in", "in"), ("streams_out", "out")), "Streaming throughput"),
             ),
         ),
@@ -38,23 +29,20 @@ DASHBOARD = Dashboard(
             "Disks",
             (
                 Stat(lines("load_bytes"), "Cluster data size", split=Split.CLUSTER, width=6),
-                TimeSeries(lines("disk_free_share"), labels=("mountpoint",), width=6),
-                TimeSeries(lines("disk_free"), labels=("mountpoint",), width=6),
-                TimeSeries(lines("disk_util"), labels=("device",), width=6),
+                *graphs("disk_free_share", "disk_free", labels=("mountpoint",), width=6),
+                *graphs("disk_util", labels=("device",), width=6),
                 TimeSeries(lines(("disk_read_bytes", "read"), ("disk_written_bytes", "written")), "Disk throughput"),
                 TimeSeries(lines(("disk_read_time", "read"), ("disk_write_time", "write")), "Disk latency, mean"),
-                TimeSeries(lines("table_bytes"), split=Split.CLUSTER, labels=TABLE, top=True),
+                *table_graphs("table_bytes"),
             ),
         ),
         Row(
             "Caches and repair",
             (
-                TimeSeries(lines("cache_hits"), labels=("cache",)),
-                TimeSeries(lines("cache_bytes"), labels=("cache",)),
-                TimeSeries(lines("page_cache")),
-                TimeSeries(lines("repaired_share"), split=Split.CLUSTER, labels=TABLE, top=True),
-                TimeSeries(lines("read_repairs")),
-                TimeSeries(lines("hints")),
+                *graphs("cache_hits", "cache_bytes", labels=("cache",)),
+                *graphs("page_cache"),
+                *table_graphs("repaired_share"),
+                *graphs("read_repairs", "hints"),
             ),
         ),
     ),

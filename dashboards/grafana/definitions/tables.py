@@ -1,13 +1,9 @@
 """The tables dashboard: activity, latency, size and read cost."""
 
-from dashboards.grafana.panel_model import Dashboard, Row, Split, TimeSeries, WorstTable, lines
+from dashboards.grafana.panel_model import Dashboard, Row, Split, WorstTable, graphs, lines, table_graphs
 
 TABLE = ("keyspace", "table")
 ALL = Split.CLUSTER
-
-
-def _graph(signal: str) -> TimeSeries:
-    return TimeSeries(lines(signal), split=ALL, labels=TABLE, top=True)
 
 
 def _worst(signal: str, title: str) -> WorstTable:
@@ -30,32 +26,23 @@ DASHBOARD = Dashboard(
         Row(
             "Operations",
             (
-                TimeSeries(lines("keyspace_operations"), split=ALL, labels=("keyspace", "operation"), top=True),
-                _graph("table_reads"),
-                _graph("table_writes"),
-                _graph("table_read_p99"),
-                _graph("table_write_p99"),
-                _graph("speculative_retries"),
+                *graphs("keyspace_operations", split=ALL, labels=("keyspace", "operation"), top=True),
+                *table_graphs("table_reads", "table_writes", "table_read_p99"),
+                *table_graphs("table_write_p99", "speculative_retries"),
             ),
         ),
         Row(
             "Read cost",
             (
-                _graph("sstables_per_read_p99"),
-                _graph("tombstones_per_read_p99"),
-                _graph("cells_per_read_p99"),
-                _graph("bloom_false_share"),
-                _graph("max_partition"),
-                _graph("repaired_share"),
+                *table_graphs("sstables_per_read_p99", "tombstones_per_read_p99", "cells_per_read_p99"),
+                *table_graphs("bloom_false_share", "max_partition", "repaired_share"),
             ),
         ),
         Row(
             "Size on disk",
             (
-                _graph("table_bytes"),
-                _graph("live_sstables"),
-                _graph("table_pending_compactions"),
-                _graph("flushed_bytes"),
+                *table_graphs("table_bytes", "live_sstables", "table_pending_compactions"),
+                *table_graphs("flushed_bytes"),
             ),
         ),
     ),
