@@ -5,10 +5,10 @@ into one step, the query takes their maximum, which is never below the true perc
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from collector.model.metric import Aggregation, Metric, Owner
+from collector.model.metric import Aggregation, Owner
 from collector.node.catalogue import CATALOGUE
 from dashboards.expression import (
     Constant,
@@ -123,30 +123,23 @@ def _sources(
     is_single_node = set(NODE_LABELS) <= set(scope.by)
     if metric and metric.owner is not Owner.NODE and across_nodes in ("sum", "mean") and not is_single_node:
         series = _series_query(expression, name, scope, f"\"{MACHINE}\" != ''")
-        yield _machine_query(series, metric, name, scope, has_series=within_node == across_nodes)
+        # Keep one copy of each series that several nodes on a machine report; if the aggregation within a node differs
+        # from the one across nodes, keep only the maximum of all such series on a machine.
+        owner = (MACHINE, NETWORK) if metric.owner is Owner.NETWORK else (MACHINE,)
+        labels = (*scope.by, *owner, *(metric.labels if within_node == across_nodes else ()))
+        yield _regrouped(series, "max", name, labels, scope)
         # The second query selects points without a machine tag. Either their machine is unknown, or an older agent
         # wrote them.
         condition = f"\"{MACHINE}\" = ''"
     series = _series_query(expression, name, scope, condition)
-    yield series if within_node == across_nodes else _node_query(series, within_node, name, scope)
+    node_labels = (*NODE_LABELS, *(label for label in scope.by if not label.startswith("$")))
+    yield series if within_node == across_nodes else _regrouped(series, within_node, name, node_labels, scope)
 
 
-def _machine_query(query: str, metric: Metric, name: str, scope: Scope, *, has_series: bool) -> str:
-    """Return the query that keeps one copy of each series that several nodes on a machine report.
-
-    Without `has_series`, it keeps only the maximum of all such series on a machine.
-    """
-    owner = (MACHINE, NETWORK) if metric.owner is Owner.NETWORK else (MACHINE,)
-    labels = dict.fromkeys((*scope.by, *owner, *(metric.labels if has_series else ())))
-    groups = ", ".join((f"time({scope.step})", *map(_tag, labels)))
-    return f'SELECT max("{name}") AS "{name}" FROM ({query}) WHERE {scope.time} GROUP BY {groups} fill(none)'  # noqa: S608
-
-
-def _node_query(query: str, within_node: str, name: str, scope: Scope) -> str:
-    """Return the query that aggregates each node's series."""
-    labels = dict.fromkeys((*NODE_LABELS, *(label for label in scope.by if not label.startswith("$"))))
-    groups = ", ".join((f"time({scope.step})", *map(_tag, labels)))
-    return f'SELECT {within_node}("{name}") AS "{name}" FROM ({query}) WHERE {scope.time} GROUP BY {groups} fill(none)'  # noqa: S608
+def _regrouped(query: str, function: str, name: str, labels: Iterable[str], scope: Scope) -> str:
+    """Return the query that aggregates the values of another one by these labels."""
+    groups = ", ".join((f"time({scope.step})", *map(_tag, dict.fromkeys(labels))))
+    return f'SELECT {function}("{name}") AS "{name}" FROM ({query}) WHERE {scope.time} GROUP BY {groups} fill(none)'  # noqa: S608
 
 
 def _series_query(expression: Rate | Gauge | Quantile, name: str, scope: Scope, condition: str) -> str:

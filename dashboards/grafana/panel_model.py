@@ -1,7 +1,7 @@
 """Dashboards as plain data: panels, their layout and descriptions; they depend on neither a store nor Grafana's SDK."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -70,7 +70,6 @@ class TimeSeries(Panel):
     """Lines over time; with `top`, Prometheus shows only the $topn worst series of the time range."""
 
     top: bool = False
-    stacked: bool = False
 
 
 @dataclass(frozen=True)
@@ -124,7 +123,7 @@ class Dashboard:
     name: str
     title: str
     description: str
-    rows: tuple[Row, ...] = field(default=())
+    rows: tuple[Row, ...] = ()
     tables: bool = False
 
 
@@ -178,8 +177,6 @@ def description(panel: Panel) -> str:
 
 def absences(panel: Panel) -> list[str]:
     """Return the distinct reasons why a panel may be empty."""
-    if not panel.lines:
-        return []
     return list(dict.fromkeys(line.signal.absent or DEFAULT_ABSENCE for line in panel.lines))
 
 
@@ -193,15 +190,8 @@ def has_quantile(panel: Panel) -> bool:
     return any(isinstance(line.signal.expression, Quantile) for line in panel.lines)
 
 
-def may_be_undefined(line: Line) -> bool:
-    """Return whether a signal may be undefined (NaN in PromQL).
-
-    For example, it may be 0 / 0 or a percentile of no requests.
-    """
-    return _may_be_undefined(line.signal.expression)
-
-
-def _may_be_undefined(expression: Expression) -> bool:
+def may_be_undefined(expression: Expression) -> bool:
+    """Return whether an expression may be undefined (NaN in PromQL), such as 0 / 0 or a percentile of no requests."""
     if isinstance(expression, Difference):
-        return _may_be_undefined(expression.left) or _may_be_undefined(expression.right)
+        return may_be_undefined(expression.left) or may_be_undefined(expression.right)
     return isinstance(expression, Quantile | Ratio)

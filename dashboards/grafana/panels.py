@@ -25,14 +25,13 @@ from dashboards.grafana.panel_model import (
     Stat,
     StateTimeline,
     TextPanel,
-    TimeSeries,
     WorstTable,
 )
 from dashboards.grafana.panel_query import NO_STATE, Query, Store, ref_id
 from dashboards.grafana.variables import data_source, uid
 from dashboards.promql import NODE_LABELS
 from dashboards.signals.signal import Unit
-from dashboards.thresholds import THRESHOLDS
+from dashboards.thresholds import THRESHOLDS, Threshold
 
 MIN_VALUE = 1e-9
 NEUTRAL = "transparent"
@@ -50,27 +49,26 @@ SOFT_MAX = {
 
 def value_steps(line: Line) -> list[tuple[float | None, str]]:
     """Return the steps that colour values: pairs of lower bound and colour, ascending. The first bound is None."""
-    threshold = THRESHOLDS.get(line.signal_name)
-    if threshold is None:
-        return [(None, GOOD)]
-    warning, critical = threshold.warning, threshold.critical
-    if threshold.below:
-        steps: list[tuple[float | None, str]] = [(None, WARNING if critical is None else CRITICAL)]
-        steps += [] if critical is None else [(critical, GOOD if warning is None else WARNING)]
-        return steps + ([] if warning is None else [(warning, GOOD)])
-    steps = [(None, GOOD)]
-    steps += [] if warning is None else [(_first_beyond(line, warning), WARNING)]
-    return steps + ([] if critical is None else [(_first_beyond(line, critical), CRITICAL)])
+    bounds = _bounds(line)
+    if not _threshold(line).below:
+        return [(None, GOOD), *((_first_beyond(line, bound), colour) for bound, colour in bounds)]
+    return [*zip([None, *(bound for bound, _ in bounds)], [*(colour for _, colour in bounds), GOOD], strict=True)]
 
 
 def line_steps(line: Line) -> list[tuple[float | None, str]]:
     """Return the steps that draw threshold lines, each in the colour of the alert that fires beyond it."""
-    threshold = THRESHOLDS.get(line.signal_name)
-    if threshold is None or not threshold.below:
-        return value_steps(line)
-    steps: list[tuple[float | None, str]] = [(None, GOOD)]
-    steps += [] if threshold.critical is None else [(threshold.critical, CRITICAL)]
-    return steps + ([] if threshold.warning is None else [(threshold.warning, WARNING)])
+    return [(None, GOOD), *_bounds(line)] if _threshold(line).below else value_steps(line)
+
+
+def _threshold(line: Line) -> Threshold:
+    return THRESHOLDS.get(line.signal_name, Threshold(None))
+
+
+def _bounds(line: Line) -> list[tuple[float, str]]:
+    """Return the bounds of a signal's severities, ascending, each with its severity's colour."""
+    threshold = _threshold(line)
+    bounds = ((threshold.warning, WARNING), (threshold.critical, CRITICAL))
+    return [(bound, colour) for bound, colour in bounds[:: -1 if threshold.below else 1] if bound is not None]
 
 
 def _first_beyond(line: Line, bound: float) -> float:
@@ -133,9 +131,6 @@ def _time_series(panel: Panel, queries: list[Query]) -> Any:
     if low and panel.lines[0].signal.bounded:
         # A healthy value is 100%; left to itself, Grafana would extend the axis to 200%.
         builder = builder.max(1)
-    if isinstance(panel, TimeSeries) and panel.stacked:
-        stacking = common.StackingConfig().mode(kinds.StackingMode.NORMAL).group("A")
-        builder = builder.stacking(stacking).fill_opacity(40)
     visible = [index for index, query in enumerate(queries) if query.visible]
     for number, index in enumerate(visible):
         if len(visible) > 1:

@@ -196,7 +196,7 @@ def _promql(line: Line, scope: Scope) -> str:
     if line.signal.bounded:
         text = f"clamp({text}, 0, 1)"
     # In PromQL, 0 / 0 is NaN, which the comparison removes.
-    return f"({text}) >= 0" if panel_model.may_be_undefined(line) else text
+    return f"({text}) >= 0" if panel_model.may_be_undefined(line.signal.expression) else text
 
 
 def _worst(line: Line, text: str, min_step: str, at: str = "") -> str:

@@ -123,7 +123,8 @@ def signal_alerts(
     grouping = (*by, *labels)
     query = rule_query(row.expression, grouping)
     conditions = " ".join(part for part in (also, _traffic_condition(row.expression, signal, grouping)) if part)
-    summary = summary or f"{row.title}: {_location(by)}"
+    location = " / ".join(f"{{{{ $labels.{label} }}}}" for label in (by if by != NODE_LABELS else ("node",)))
+    summary = summary or f"{row.title}: {location}"
     return threshold_alerts(name, signal, query, summary, description, by=grouping, only=only, also=conditions)
 
 
@@ -140,9 +141,9 @@ def _traffic_condition(expression: Expression, signal: str, labels: Sequence[str
     return ""
 
 
-def rule_query(expression: Expression, by: Sequence[str] = NODE_LABELS, window: str = WINDOW) -> str:
+def rule_query(expression: Expression, by: Sequence[str] = NODE_LABELS) -> str:
     """Return the PromQL for an expression over series of the agents' scrape job."""
-    return render(expression, Scope(MATCH, by, window))
+    return render(expression, Scope(MATCH, by, WINDOW))
 
 
 def agent_series(metric: str, where: LabelFilter = ()) -> str:
@@ -158,7 +159,3 @@ def aggregate(function: str, query: str, by: Sequence[str] = NODE_LABELS) -> str
 def format_number(value: float) -> str:
     """Return a number as PromQL text; a whole number has no decimal point."""
     return str(int(value)) if value == int(value) else f"{value:.12g}"
-
-
-def _location(by: Sequence[str]) -> str:
-    return " / ".join(f"{{{{ $labels.{label} }}}}" for label in (by if by != NODE_LABELS else ("node",)))
