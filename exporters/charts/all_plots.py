@@ -6,6 +6,7 @@ To add a plot of one run, add a file to `plots/` and an entry to `PLOTS`; to add
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from exporters.charts.gnuplot_page import Drawing, Page, data_file, data_file_text, script
@@ -20,12 +21,12 @@ _MIN_SCALE = 0.75
 
 @dataclass(frozen=True)
 class Plot:
-    """One plot: the name of its files, its description, its drawing function, and its default size."""
+    """One plot: the name of its files, its description, its drawing function, and its default size in pixels."""
 
     name: str
     help: str
     draw: Callable[[Page], Drawing]
-    size: Callable[[PlotData], tuple[int, int]]
+    size: Callable[[PlotData], tuple[int, int]] = lambda _: (1200, 700)
 
 
 PLOTS: tuple[Plot, ...] = (
@@ -44,29 +45,16 @@ PLOTS: tuple[Plot, ...] = (
     Plot(
         "heatmap_read",
         "read latency over time: operations per histogram bucket",
-        heatmap.drawer_of("read"),
-        heatmap.size,
+        partial(heatmap.draw, operation="read"),
     ),
     Plot(
         "heatmap_write",
         "write latency over time: operations per histogram bucket",
-        heatmap.drawer_of("write"),
-        heatmap.size,
+        partial(heatmap.draw, operation="write"),
     ),
-    Plot(
-        "percentiles",
-        "latency by percentile over the run, without the warm-up",
-        percentiles.draw,
-        percentiles.size,
-    ),
-    Plot(
-        "throughput_latency",
-        "p95 and p99 against throughput, one point per interval",
-        throughput_latency.draw,
-        throughput_latency.size,
-    ),
+    Plot("percentiles", "latency by percentile over the run, without the warm-up", percentiles.draw),
+    Plot("throughput_latency", "p95 and p99 against throughput, one point per interval", throughput_latency.draw),
 )
-
 """The plots of one run."""
 
 OVERLAYS: tuple[Plot, ...] = (

@@ -5,26 +5,23 @@ from functools import partial
 
 from exporters.charts import axes
 from exporters.charts.all_plots import Plot
-from exporters.charts.gnuplot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
+from exporters.charts.gnuplot_page import Drawing, Page
 from exporters.charts.gnuplot_panel import axis, legend, plot, scale_commands
 from exporters.charts.plot_columns import Columns
 from exporters.results.capacity.search import SearchResult
 from exporters.results.capacity.step_verdict import rate_text
 from exporters.rows.columns import Cell
 
-_SIZE = 1200, 700
-
 
 def capacity_plots(result: SearchResult) -> Sequence[Plot]:
     """Return the plots of a search; none without steps that have a latency."""
     if not result.curve:
         return []
-    return [Plot("capacity", "latency against rate", partial(draw, result=result), lambda _: _SIZE)]
+    return [Plot("capacity", "latency against rate", partial(draw, result=result))]
 
 
 def draw(page: Page, result: SearchResult) -> Drawing:
-    inside = page.inside
-    box = Box(LEFT_PX, inside.top + 12, page.width - RIGHT_PX, inside.bottom - TIME_AXIS_PX)
+    box = page.area()
     limits = [objective.limit for objective in result.objectives if objective.column == result.latency_column]
     latencies = [latency for _, latency in result.curve]
     scale = axes.logarithmic([*latencies, *limits], box.height)

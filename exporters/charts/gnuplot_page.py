@@ -85,6 +85,11 @@ class Page:
         below = MARGIN_PX + FOOTER_LINE_PX * len(self.footer)
         return Box(0, TITLE_PX + SUBTITLE_PX, self.width, self.height - below)
 
+    def area(self, above_px: float = 12) -> Box:
+        """Return the area of the panels, `above_px` below the title, with room for axes and legends around it."""
+        inside = self.inside
+        return Box(LEFT_PX, inside.top + above_px, self.width - RIGHT_PX, inside.bottom - TIME_AXIS_PX)
+
     def x(self, px: float) -> str:
         """Convert pixels from the left edge to a gnuplot screen coordinate."""
         return f"{px / self.width:.4f}"

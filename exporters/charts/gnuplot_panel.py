@@ -96,11 +96,11 @@ def lines_panel(
     """Return the commands that draw a panel; lines without data are left out."""
     drawn = [line for line in lines if can_be_drawn(line, log)]
     firsts = [line for line in drawn if not line.second] or drawn
-    scale = (axes.logarithmic if log else axes.linear)(_all(firsts), box.height)
+    scale = (axes.logarithmic if log else axes.linear)(values_of(firsts), box.height)
     seconds = [line for line in drawn if line.second]
     commands = [*page.margins(box), *axis(page, box, label, scale)]
     if seconds:
-        second = scale_commands("y2", axes.linear(_all(seconds), box.height))
+        second = scale_commands("y2", axes.linear(values_of(seconds), box.height))
         commands += ["set border 11", *second, *rotated_label(page, box, second_label, box.right + 48, 9002)]
     commands += [
         *(legend(page, box, 60 if seconds else 12) if has_legend else ["unset key"]),
@@ -136,7 +136,8 @@ def can_be_drawn(line: Line, log: bool) -> bool:
     return any(value > 0 or not log for value in present(line.values))
 
 
-def _all(lines: Iterable[Line]) -> list[float]:
+def values_of(lines: Iterable[Line]) -> list[float]:
+    """Return all known values of the lines."""
     return [value for line in lines for value in present(line.values)]
 
 
@@ -223,6 +224,17 @@ def plot(parts: Sequence[str], before: Sequence[str] = ()) -> list[str]:
         ]
     first, *rest = parts
     return [*before, " , \\\n     ".join([f"plot {first}", *rest]).replace(" , \\", ", \\")]
+
+
+def colour_box(page: Page, box: Box, values: Sequence[str]) -> list[str]:
+    """Return the commands for the colours of a heat map and the box that shows them; `values` set up their values."""
+    stops = ", ".join(f"{index} '{colour}'" for index, colour in enumerate(page.theme.heat_map))
+    return [
+        f"set palette defined ({stops})",
+        *values,
+        f"set colorbox user origin {page.x(box.right + 16)},{page.y(box.bottom)}"
+        f" size {page.x(16)},{box.height / page.height:.4f} noborder",
+    ]
 
 
 def stack(area: Box, number: int) -> list[Box]:
@@ -325,6 +337,12 @@ class Timeline:
             " hypertext point pt 11 ps dot lc rgb mark front"
             for group in self.groups
         ]
+
+
+def shared_timeline(page: Page) -> Timeline:
+    """Return the annotations of the time axis that all panels of a page share."""
+    axis = axes.time_axis(page.run, LEFT_PX, page.width - RIGHT_PX)
+    return Timeline(page, axis, page.run.phases, page.missing.gaps, page.run.marks)
 
 
 def _at(axis: TimeAxis, time_s: float) -> str:

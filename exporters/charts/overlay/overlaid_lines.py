@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from collector.node.metrics.requests import OPERATIONS
 from exporters.charts.axes import time_axis
-from exporters.charts.gnuplot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
+from exporters.charts.gnuplot_page import LEFT_PX, RIGHT_PX, Box, Drawing, Page
 from exporters.charts.gnuplot_panel import Line, Timeline, lines_panel, stack, style_of, time_axis_commands, title_of
 from exporters.charts.plot_columns import Columns, Values, series, thinned
 from exporters.charts.plot_data import PlotData
@@ -62,17 +62,17 @@ def size(run: PlotData) -> tuple[int, int]:
 
 
 def draw(page: Page) -> Drawing:
-    run, inside = page.run, page.inside
+    run = page.run
     files = {"": _data(run, 2 * page.width), **_client_data(run, 2 * page.width)}
     client_panels = _client_panels(run)
     panels = [(panel, _server_lines(run, files[""], index)) for index, panel in enumerate(_server_panels(run))]
     panels += [(panel, _client_lines(run, files, index)) for index, panel in enumerate(client_panels)]
     x_axis = time_axis(run, LEFT_PX, page.width - RIGHT_PX, is_elapsed=True)
     timeline = Timeline(page, x_axis, run.phases, (), ())
-    top = inside.top + timeline.height
-    boxes = stack(Box(LEFT_PX, top, page.width - RIGHT_PX, inside.bottom - TIME_AXIS_PX), len(panels))
+    area = page.area(timeline.height)
+    boxes = stack(area, len(panels))
     commands = ["x(n) = column(n)", "clock(n) = strftime('%tH:%tM:%tS', x(1))", *timeline.lines()]
-    commands += [*page.labels(f"aligned by phase, interval {run.interval_s:g} s"), *timeline.label_commands(top)]
+    commands += [*page.labels(f"aligned by phase, interval {run.interval_s:g} s"), *timeline.label_commands(area.top)]
     for index, ((panel, lines), box) in enumerate(zip(panels, boxes, strict=True)):
         commands += [
             "",

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from collector.load_results.client_result import Latency
 from collector.node.metrics.requests import OPERATIONS, Operation
 from exporters.charts import axes
-from exporters.charts.gnuplot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
+from exporters.charts.gnuplot_page import Drawing, Page
 from exporters.charts.gnuplot_panel import axis, legend, plot, stack, style_of, title_of
 from exporters.charts.overlay.aligned_runs import bucket_key
 from exporters.charts.overlay.overlaid_lines import kind_note, shown_kinds
 from exporters.charts.plot_columns import Columns, axis_steps, curves, decades, decades_of, present, total_buckets
 from exporters.charts.plot_data import PlotData
 from exporters.charts.plot_text import heading, quoted
-from exporters.charts.plots.percentiles import tics
+from exporters.charts.plots.percentiles import percentile_axis
 
 # The key of the data file with the clients' latencies.
 _CLIENT = "client"
@@ -46,7 +46,7 @@ def size(run: PlotData) -> tuple[int, int]:
 
 
 def draw(page: Page) -> Drawing:
-    run, inside = page.run, page.inside
+    run = page.run
     totals = {
         f"{index} {heading(name)} {operation.word}": total_buckets(run, bucket_key(operation.word, name))
         for operation in _operations(run)
@@ -55,22 +55,18 @@ def draw(page: Page) -> Drawing:
     latencies = _client_latencies(run)
     files = {"": curves(totals), **({_CLIENT: _client_curves(latencies)} if latencies else {})}
     panels = [*_server_panels(run, [*totals.values()]), *_client_panels(run, [*latencies.values()])]
-    area = Box(LEFT_PX, inside.top + 12, page.width - RIGHT_PX, inside.bottom - TIME_AXIS_PX)
-    boxes = stack(area, len(panels))
+    boxes = stack(page.area(), len(panels))
     columns = [column for data in files.values() for name, column in data.items() if name != "percentile"]
     scale = axes.logarithmic([value for column in columns for value in present(column)], boxes[0].height)
     ends = [decades(total) for total in totals.values() if total]
     last = max([*ends, *(_end(latency) for latency in latencies.values() if latency)], default=2.0)
     commands = page.labels("measured phases")
     for panel, box in zip(panels, boxes, strict=True):
-        is_last = box is boxes[-1]
         commands += [
             "",
             f"# {panel.comment}.",
             *page.margins(box),
-            f"set xrange [0:{last:.4f}]",
-            f"set xtics ({', '.join(tics(last, labels=is_last))})",
-            f"set xlabel '{'percentile, % of operations' if is_last else ''}' tc rgb ink",
+            *percentile_axis(last, labels=box is boxes[-1]),
             *axis(page, box, panel.label, scale),
             *(kind_note(page, box, panel.kind) if panel.kind else []),
             *(legend(page, box) if box is boxes[0] else ["unset key"]),

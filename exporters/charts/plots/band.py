@@ -4,17 +4,16 @@ from dataclasses import dataclass
 from statistics import median
 
 from exporters.charts import axes
-from exporters.charts.axes import time_axis
-from exporters.charts.gnuplot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
+from exporters.charts.gnuplot_page import Box, Drawing, Page
 from exporters.charts.gnuplot_panel import (
     Line,
     LineStyle,
-    Timeline,
     axis,
     can_be_drawn,
     hover,
     legend,
     plot,
+    shared_timeline,
     stack,
     time_axis_commands,
 )
@@ -59,20 +58,18 @@ def _panels(run: PlotData) -> list[Panel]:
 
 
 def draw(page: Page) -> Drawing:
-    run, inside = page.run, page.inside
-    panels = _panels(run)
+    run, panels = page.run, _panels(page.run)
     data = _data(run, 2 * page.width)
-    x_axis = time_axis(run, LEFT_PX, page.width - RIGHT_PX)
-    timeline = Timeline(page, x_axis, run.phases, page.missing.gaps, run.marks)
-    top = inside.top + timeline.height
-    boxes = stack(Box(LEFT_PX, top, page.width - RIGHT_PX, inside.bottom - TIME_AXIS_PX), len(panels))
+    timeline = shared_timeline(page)
+    area = page.area(timeline.height)
+    boxes = stack(area, len(panels))
     commands = [f"x(n) = column(n) + {run.zone_s}", *timeline.lines()]
-    commands += [*page.labels(span_text(run)), *timeline.label_commands(top)]
+    commands += [*page.labels(span_text(run)), *timeline.label_commands(area.top)]
     for panel, box in zip(panels, boxes, strict=True):
         commands += [
             "",
             f"# {panel.label}: lowest, median and highest node.",
-            *time_axis_commands(x_axis, labels=box is boxes[-1]),
+            *time_axis_commands(timeline.axis, labels=box is boxes[-1]),
             *_panel(page, box, data, panel),
             "unset label",
         ]

@@ -1,34 +1,28 @@
 """Latency over time: one cell per bucket and interval, coloured by the number of operations."""
 
-from collections.abc import Callable
-
 from exporters.charts import axes
-from exporters.charts.axes import time_axis
-from exporters.charts.gnuplot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
-from exporters.charts.gnuplot_panel import Timeline, axis, plot, rotated_label, tics_text, time_axis_commands
+from exporters.charts.gnuplot_page import Box, Drawing, Page
+from exporters.charts.gnuplot_panel import (
+    axis,
+    colour_box,
+    plot,
+    rotated_label,
+    shared_timeline,
+    tics_text,
+    time_axis_commands,
+)
 from exporters.charts.plot_columns import Columns, cells, present
-from exporters.charts.plot_data import PlotData, span_text
+from exporters.charts.plot_data import span_text
 from exporters.charts.plot_text import SMALL_PT
 
 # Approximate minimum width of a cell, in pixels: narrower cells would be indistinguishable and slow to draw.
 _CELL_PX = 1.5
 
 
-def size(_: PlotData) -> tuple[int, int]:
-    """Return the default width and height in pixels."""
-    return 1200, 700
-
-
-def drawer_of(operation: str) -> Callable[[Page], Drawing]:
-    """Return the function that draws the heat map of "read" or "write"."""
-    return lambda page: draw(page, operation)
-
-
 def draw(page: Page, operation: str) -> Drawing:
-    run, inside = page.run, page.inside
-    x_axis = time_axis(run, LEFT_PX, page.width - RIGHT_PX)
-    timeline = Timeline(page, x_axis, run.phases, page.missing.gaps, run.marks)
-    box = Box(LEFT_PX, inside.top + timeline.height, page.width - RIGHT_PX, inside.bottom - TIME_AXIS_PX)
+    """Draw the heat map of "read" or "write"."""
+    run, timeline = page.run, shared_timeline(page)
+    x_axis, box = timeline.axis, page.area(timeline.height)
     size = max(1, round(_CELL_PX * len(run.times) / box.width))
     data = cells(run, operation, size)
     scale = axes.logarithmic(present([*data["low_ms"], *data["high_ms"]]), box.height)
@@ -62,14 +56,12 @@ def _colours(page: Page, box: Box, data: Columns, label: str) -> list[str]:
     counts = [count for count in data["count"] if count]
     low, high = min(counts, default=1.0), max(counts, default=10.0)
     tics = tics_text(axes.logarithmic([low, max(high, low * 10)], box.height))
-    stops = ", ".join(f"{index} '{colour}'" for index, colour in enumerate(page.theme.heat_map))
-    left, width = box.right + 16, 16
-    return [
-        f"set palette defined ({stops})",
+    values = [
         "set logscale cb",
         f"set cbrange [{low:.6g}:{max(high, low * 10):.6g}]",
         f"set cbtics ({tics}) font ',{SMALL_PT}' tc rgb ink",
-        f"set colorbox user origin {page.x(left)},{page.y(box.bottom)}"
-        f" size {page.x(width)},{(box.bottom - box.top) / page.height:.4f} noborder",
+    ]
+    return [
+        *colour_box(page, box, values),
         *rotated_label(page, box, label, box.right + 84, 9003),
     ]

@@ -1,6 +1,6 @@
 """Draws one cell per node, all on the same scales, or a band if there are many nodes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
@@ -20,9 +20,10 @@ from exporters.charts.gnuplot_panel import (
     plot,
     stack,
     time_axis_commands,
+    values_of,
 )
 from exporters.charts.plot_colours import OPERATION_STYLES, PERCENTILE_STYLES
-from exporters.charts.plot_columns import Columns, Values, node_columns, present, shown_operations, slowest, thinned
+from exporters.charts.plot_columns import Columns, Values, node_columns, shown_operations, slowest, thinned
 from exporters.charts.plot_data import PlotData, gaps_of, span_text
 from exporters.charts.plot_text import LANE_PX, TEXT_PT, heading, shortened
 from exporters.charts.plots import band
@@ -64,8 +65,8 @@ def draw(page: Page) -> Drawing:
     cells = _cells(page)
     height = cells[0].box.height / 2 if cells else 0
     scales = (
-        axes.linear(_values(line for of_rates, _ in lines for line in of_rates), height),
-        axes.logarithmic(_values(line for _, tails in lines for line in tails), height),
+        axes.linear(values_of(line for of_rates, _ in lines for line in of_rates), height),
+        axes.logarithmic(values_of(line for _, tails in lines for line in tails), height),
     )
     commands = [f"x(n) = column(n) + {run.zone_s}", *page.labels(_subtitle(run))]
     for cell in cells:
@@ -121,10 +122,6 @@ def _lines(data: Columns, operations: Sequence[Operation], index: int) -> tuple[
         for number, (title, style) in enumerate(shown)
     ]
     return lines[: len(operations)], lines[len(operations) :]
-
-
-def _values(lines: Iterable[Line]) -> list[float]:
-    return [value for line in lines for value in present(line.values)]
 
 
 def _node(page: Page, cell: Cell, lines: tuple[list[Line], list[Line]], scales: tuple[Scale, Scale]) -> list[str]:

@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 
 from collector.node.metrics.requests import Operation
-from exporters.charts.axes import linear, time_axis
-from exporters.charts.gnuplot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
+from exporters.charts.axes import linear
+from exporters.charts.gnuplot_page import Box, Drawing, Page
 from exporters.charts.gnuplot_panel import (
     Line,
     LineStyle,
-    Timeline,
     axis,
     column,
     legend,
     lines_panel,
     plot,
+    shared_timeline,
     stack,
     time_axis_commands,
 )
@@ -48,13 +48,11 @@ def size(run: PlotData) -> tuple[int, int]:
 
 
 def draw(page: Page) -> Drawing:
-    run, inside = page.run, page.inside
+    run = page.run
     data = _data(run, 2 * page.width)
-    x_axis = time_axis(run, LEFT_PX, page.width - RIGHT_PX)
-    timeline = Timeline(page, x_axis, run.phases, page.missing.gaps, run.marks)
-    top = inside.top + timeline.height
+    timeline = shared_timeline(page)
+    x_axis, area = timeline.axis, page.area(timeline.height)
     others = other_operations(run)
-    area = Box(LEFT_PX, top, page.width - RIGHT_PX, inside.bottom - TIME_AXIS_PX)
     boxes = iter(stack(area, PANELS + bool(others)))
     panels = [
         ("Operations; the sum over all nodes is bold.", _operations(page, next(boxes), data, others)),
@@ -70,7 +68,7 @@ def draw(page: Page) -> Drawing:
     for index, (about, panel) in enumerate(panels):
         commands += ["", f"# {about}"]
         if index == 0:
-            commands += [*page.labels(span_text(run)), *timeline.label_commands(top)]
+            commands += [*page.labels(span_text(run)), *timeline.label_commands(area.top)]
         if index == len(panels) - 1:
             commands += time_axis_commands(x_axis, labels=True)
         commands += panel

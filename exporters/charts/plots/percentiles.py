@@ -5,7 +5,7 @@ from math import floor, log10
 from collector.model.histogram import Buckets, highest
 from collector.node.metrics.requests import OPERATIONS
 from exporters.charts import axes
-from exporters.charts.gnuplot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
+from exporters.charts.gnuplot_page import Drawing, Page
 from exporters.charts.gnuplot_panel import HOVER, axis, legend, plot
 from exporters.charts.plot_colours import OPERATION_STYLES
 from exporters.charts.plot_columns import CURVE_STEPS, curves, decades, present, total_buckets
@@ -17,14 +17,8 @@ _NAMED = (0.0, 50.0, 90.0, 95.0)
 _MS = 1000.0
 
 
-def size(_: PlotData) -> tuple[int, int]:
-    """Return the default width and height in pixels."""
-    return 1200, 700
-
-
 def draw(page: Page) -> Drawing:
-    run, inside = page.run, page.inside
-    box = Box(LEFT_PX, inside.top + 12, page.width - RIGHT_PX, inside.bottom - TIME_AXIS_PX)
+    run, box = page.run, page.area()
     totals = {operation.word: total_buckets(run, operation.word) for operation in OPERATIONS}
     operations = [operation for operation in OPERATIONS if operation.is_usual or totals[operation.word]]
     merged = {operation.word: totals[operation.word] for operation in operations}
@@ -49,9 +43,7 @@ def draw(page: Page) -> Drawing:
     commands = [
         *page.labels(f"{span_text(run)}; {_warm_up_text(run)}{_longest(merged)}"),
         *page.margins(box),
-        f"set xrange [0:{last:.4f}]",
-        f"set xtics ({', '.join(tics(last))})",
-        "set xlabel 'percentile, % of operations' tc rgb ink",
+        *percentile_axis(last),
         *axis(page, box, "latency, ms", axes.logarithmic(values, box.height)),
         *legend(page, box),
         *plot(parts),
@@ -77,7 +69,12 @@ def _title(word: str, buckets: Buckets) -> str:
     return f"{word}: {buckets.total:,.0f}"
 
 
-def tics(last: float, *, labels: bool = True) -> list[str]:
-    """Return the tics of a percentile axis that ends at `last`, a number of nines."""
+def percentile_axis(last: float, *, labels: bool = True) -> list[str]:
+    """Return the commands for a horizontal axis of percentiles that ends at `last`, a number of nines."""
     percents = [*_NAMED, *(100 * (1 - 10.0**-nines) for nines in range(2, floor(last + 1e-9) + 1))]
-    return [f"'{f'{percent:.10g}%%' if labels else ''}' {-log10(1 - percent / 100):.6g}" for percent in percents]
+    tics = (f"'{f'{percent:.10g}%%' if labels else ''}' {-log10(1 - percent / 100):.6g}" for percent in percents)
+    return [
+        f"set xrange [0:{last:.4f}]",
+        f"set xtics ({', '.join(tics)})",
+        f"set xlabel '{'percentile, % of operations' if labels else ''}' tc rgb ink",
+    ]

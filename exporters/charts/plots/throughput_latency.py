@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from math import log10
 
 from exporters.charts import axes
-from exporters.charts.gnuplot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
+from exporters.charts.gnuplot_page import Drawing, Page
 from exporters.charts.gnuplot_panel import HOVER, axis, legend, plot, scale_commands, side_by_side
 from exporters.charts.plot_colours import PERCENTILE_STYLES
 from exporters.charts.plot_columns import Columns, Values, present, series
-from exporters.charts.plot_data import CLUSTER, PlotData, in_warm_up, span_text
+from exporters.charts.plot_data import CLUSTER, in_warm_up, span_text
 from exporters.rows.operation_columns import TOTAL_RATE
 
 _COUNTED, _WARM_UP, _INCOMPLETE = 0.0, 1.0, 2.0
@@ -19,16 +19,9 @@ _MANY, _STEPS_PER_DECADE = 3000, 200
 _HOVERS = 600
 
 
-def size(_: PlotData) -> tuple[int, int]:
-    """Return the default width and height in pixels."""
-    return 1200, 700
-
-
 def draw(page: Page) -> Drawing:
-    run, inside = page.run, page.inside
-    data = _data(page)
+    run, area, data = page.run, page.area(), _data(page)
     columns = [data[f"{word}_{q}_ms"] for word in ("read", "write") for q, _, _ in _QUANTILES]
-    area = Box(LEFT_PX, inside.top + 12, page.width - RIGHT_PX, inside.bottom - TIME_AXIS_PX)
     boxes = side_by_side(area, 2)
     x_axis = axes.linear(present(data["operations_per_s"]), boxes[0].width / 2.5)
     scale = axes.logarithmic([value for column in columns for value in present(column)], area.height)

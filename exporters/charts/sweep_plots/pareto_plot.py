@@ -5,7 +5,7 @@ from math import log10
 
 from exporters.charts import axes
 from exporters.charts.axes import Scale
-from exporters.charts.gnuplot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
+from exporters.charts.gnuplot_page import Box, Drawing, Page
 from exporters.charts.gnuplot_panel import axis, legend, plot, scale_commands, side_by_side
 from exporters.charts.plot_colours import PERCENTILE_STYLES
 from exporters.charts.plot_columns import Columns
@@ -18,8 +18,7 @@ _PERCENTILES = tuple((name, PERCENTILE_STYLES[name][0], point) for name, point i
 
 
 def draw(page: Page, table: SweepTable) -> Drawing:
-    inside = page.inside
-    area = Box(LEFT_PX, inside.top + 12, page.width - RIGHT_PX, inside.bottom - TIME_AXIS_PX)
+    area = page.area()
     boxes = side_by_side(area, len(_PERCENTILES))
     rows = [row for row in table.rows if row.throughput is not None]
     latencies = [value for row in rows for value in (row.p95_ms, row.p99_ms) if value is not None]

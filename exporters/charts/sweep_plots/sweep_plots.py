@@ -5,7 +5,6 @@ from functools import partial
 from itertools import combinations
 
 from exporters.charts.all_plots import Plot
-from exporters.charts.plot_data import PlotData
 from exporters.charts.sweep_plots import pareto_plot, swept_heatmap, swept_latency, swept_throughput
 from exporters.results.sweep.sweep_rows import SweepTable
 
@@ -19,7 +18,6 @@ def sweep_plots(table: SweepTable) -> Sequence[Plot]:
                 f"throughput_{name}",
                 f"throughput against {name}, a line for each combination of the other parameters",
                 partial(swept_throughput.draw, table=table, parameter=name),
-                _size,
             )
             for name in varied
         ),
@@ -28,7 +26,6 @@ def sweep_plots(table: SweepTable) -> Sequence[Plot]:
                 f"latency_{name}",
                 f"median and p95 against {name}, a line for each combination of the other parameters",
                 partial(swept_latency.draw, table=table, parameter=name),
-                _size,
             )
             for name in varied
         ),
@@ -36,20 +33,13 @@ def sweep_plots(table: SweepTable) -> Sequence[Plot]:
             "pareto",
             "p95 and p99 against throughput, with the Pareto front",
             partial(pareto_plot.draw, table=table),
-            _size,
         ),
         *(
             Plot(
                 f"heatmap_{first}_{second}",
                 f"throughput by {first} and {second}",
                 partial(swept_heatmap.draw, table=table, horizontal=first, vertical=second),
-                _size,
             )
             for first, second in combinations(varied, 2)
         ),
     ]
-
-
-def _size(_: PlotData) -> tuple[int, int]:
-    """Return the default width and height in pixels."""
-    return 1200, 700

@@ -1,8 +1,10 @@
 """Plots throughput as a heat map over two parameters."""
 
+from dataclasses import replace
+
 from exporters.charts import axes
-from exporters.charts.gnuplot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
-from exporters.charts.gnuplot_panel import plot, rotated_label, tics_text
+from exporters.charts.gnuplot_page import LEFT_PX, Box, Drawing, Page
+from exporters.charts.gnuplot_panel import colour_box, plot, rotated_label, tics_text
 from exporters.charts.plot_columns import Columns
 from exporters.charts.plot_text import SMALL_PT, quoted
 from exporters.charts.sweep_plots.swept_lines import category_axis
@@ -14,8 +16,7 @@ _ROW_PX = 18.0
 
 
 def draw(page: Page, table: SweepTable, horizontal: str, vertical: str) -> Drawing:
-    inside = page.inside
-    box = Box(LEFT_PX + 24, inside.top + 12, page.width - RIGHT_PX, inside.bottom - TIME_AXIS_PX)
+    box = replace(page.area(), left=LEFT_PX + 24)
     columns, rows = (list(dict.fromkeys(row.parameters[name] for row in table.rows)) for name in (horizontal, vertical))
     x_axis = category_axis("x", columns, box.width)
     y_axis = category_axis("y", rows, box.height * LEFT_PX / _ROW_PX, LEFT_PX)
@@ -56,14 +57,9 @@ def highest_by_cell(table: SweepTable, horizontal: str, vertical: str) -> dict[t
 def _colours(page: Page, box: Box, values: list[float]) -> list[str]:
     low = min(values, default=0.0)
     scale = axes.linear(values, box.height, low)
-    stops = ", ".join(f"{index} '{colour}'" for index, colour in enumerate(page.theme.heat_map))
-    left = box.right + 16
+    values = [f"set cbrange [{scale.low:.6g}:{scale.high:.6g}]", f"set cbtics ({tics_text(scale)})"]
     return [
-        f"set palette defined ({stops})",
-        f"set cbrange [{scale.low:.6g}:{scale.high:.6g}]",
-        f"set cbtics ({tics_text(scale)})",
-        f"set colorbox user origin {page.x(left)},{page.y(box.bottom)}"
-        f" size {page.x(16)},{(box.bottom - box.top) / page.height:.4f} noborder",
+        *colour_box(page, box, values),
         f"middle = {(scale.low + scale.high) / 2:.6g}",
     ]
 

@@ -1,7 +1,7 @@
 """Plots the median and p95 against one parameter: a line for each combination of the others."""
 
 from exporters.charts import axes
-from exporters.charts.gnuplot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
+from exporters.charts.gnuplot_page import Drawing, Page
 from exporters.charts.gnuplot_panel import axis, legend, plot, side_by_side
 from exporters.charts.plot_columns import Columns, present
 from exporters.charts.plot_text import quoted
@@ -14,8 +14,7 @@ _PERCENTILES = ("p50", "p95")
 
 
 def draw(page: Page, table: SweepTable, parameter: str) -> Drawing:
-    inside = page.inside
-    area = Box(LEFT_PX, inside.top + 12, page.width - RIGHT_PX, inside.bottom - TIME_AXIS_PX)
+    area = page.area()
     boxes = side_by_side(area, len(_PERCENTILES))
     swept = swept_lines(table, parameter)
     x_axis = parameter_axis("x", swept.values, boxes[0].width)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from exporters.charts import axes
-from exporters.charts.gnuplot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
+from exporters.charts.gnuplot_page import Drawing, Page
 from exporters.charts.gnuplot_panel import axis, legend, plot
 from exporters.charts.plot_columns import Columns
 from exporters.charts.plot_text import quoted
@@ -15,8 +15,7 @@ _COLUMNS = 3
 
 
 def draw(page: Page, table: SweepTable, parameter: str) -> Drawing:
-    inside = page.inside
-    box = Box(LEFT_PX, inside.top + 12, page.width - RIGHT_PX, inside.bottom - TIME_AXIS_PX)
+    box = page.area()
     swept = swept_lines(table, parameter)
     x_axis = parameter_axis("x", swept.values, box.width)
     data: Columns = {parameter: list(x_axis.positions.values())}
