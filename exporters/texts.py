@@ -1,7 +1,7 @@
 """Formats numbers, times and external text for a report."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta, timezone
 
 from collector.printable import printable
@@ -12,10 +12,10 @@ _SPECIAL = re.compile(r"([\\`*_\[\]|~#])")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "://": "&#58;//", "www.": "www&#46;", "@": "&#64;"}
 
 
-def shown(text: str) -> str:
-    """Return external text as one printable line of at most MAX_CHARS characters; an ellipsis replaces the rest."""
-    line = printable(" ".join(text[: 4 * MAX_CHARS].split()))
-    return line if len(line) <= MAX_CHARS and len(text) <= 4 * MAX_CHARS else f"{line[: MAX_CHARS - 1]}…"
+def shown(text: str, limit: int = MAX_CHARS) -> str:
+    """Return external text as one printable line of at most `limit` characters; an ellipsis replaces the rest."""
+    line = printable(" ".join(text[: 4 * limit].split()))
+    return line if len(line) <= limit and len(text) <= 4 * limit else f"{line[: limit - 1]}…"
 
 
 def escaped_text(text: str) -> str:
@@ -50,6 +50,21 @@ def value_text(value: float, unit: str = "") -> str:
     """Return a value with four significant digits, thousands separators and its unit."""
     number = significant(value)
     return f"{number:,} {unit}".rstrip()
+
+
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]], is_text: Sequence[bool]) -> list[str]:
+    """Return the lines of a table; `is_text` states which columns are left-aligned, and the others have numbers."""
+    rule = [":---" if left else "---:" for left in is_text]
+    escaped, *others = ([escaped_text(cell) for cell in row] for row in (header, *rows))
+    return [f"| {' | '.join(row)} |" for row in (escaped, rule, *others)]
+
+
+def aligned_lines(rows: Sequence[Sequence[str]], is_text: Sequence[bool]) -> Iterator[str]:
+    """Yield rows with columns of text, according to `is_text`, left-aligned, and the others right-aligned."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = zip(row, widths, is_text, strict=True)
+        yield "  ".join(cell.ljust(width) if left else cell.rjust(width) for cell, width, left in cells).rstrip()
 
 
 def list_text(texts: Sequence[str], limit: int = 5) -> str:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from exporters.charts.plot_colours import Theme
 from exporters.charts.plot_columns import Columns, Values
 from exporters.charts.plot_data import MissingNodes, PlotData
-from exporters.charts.plot_text import SMALL_PT, SUBTITLE_PT, TEXT_PT, TITLE_PT, cleaned, quoted, shortened, wrapped
+from exporters.charts.plot_text import SMALL_PT, SUBTITLE_PT, TEXT_PT, TITLE_PT, quoted, shortened, wrapped
+from exporters.texts import shown
 
 TITLE_PX, SUBTITLE_PX, FOOTER_LINE_PX = 32, 20, 14
 MARGIN_PX = 12
@@ -132,7 +133,7 @@ def script(page: Page, about: str, drawing: Drawing) -> str:
     name = page.name
     files = " and ".join(data_file(name, middle) for middle in drawing.files) or "no data"
     lines = [
-        f"# {name}: {cleaned(about)}.",
+        f"# {name}: {shown(about)}.",
         f"# To draw {name}.png and {name}.svg from {files}: gnuplot {name}.gp",
         f"# To draw only one of them: gnuplot -e \"kind='png'\" {name}.gp",
         "",

@@ -9,7 +9,7 @@ from math import isfinite
 from collector.load_results.client_result import Latency
 from collector.model.histogram import Buckets
 from collector.printable import count_text
-from exporters.charts.plot_text import cleaned
+from exporters.texts import shown
 
 CLUSTER = "cluster"
 Row = Mapping[str, float | str | None]
@@ -109,7 +109,7 @@ class Gap:
             return f"all {of} nodes missing"
         names = ", ".join(self.nodes)
         if len(self.nodes) == self.count and (self.count == 1 or len(names) <= _NAMES_LETTERS):
-            return f"{cleaned(names, _NAMES_LETTERS)} missing"
+            return f"{shown(names, _NAMES_LETTERS)} missing"
         return f"{self.count} of {of} nodes missing"
 
 

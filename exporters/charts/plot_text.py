@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from unicodedata import east_asian_width
 
-from collector.printable import printable
+from exporters.texts import shown
 
 # gnuplot misreads a doubled quote at the beginning of a single-quoted string, and two doubled quotes in a row: it
 # executes the rest of the string as commands. Apostrophes are therefore replaced.
@@ -22,25 +22,19 @@ _LABEL_PX = 230.0
 _BETWEEN_PX = 8.0
 
 
-def cleaned(text: str, limit: int = _MAX_LETTERS) -> str:
-    """Return the text as one line of at most `limit` printable characters; an ellipsis replaces the rest."""
-    line = printable(" ".join(text[: 4 * limit].split()))
-    return line if len(line) <= limit and len(text) <= 4 * limit else f"{line[: limit - 1]}…"
-
-
 def quoted(text: str) -> str:
     """Return the text as a single-quoted gnuplot string."""
-    return f"'{cleaned(text).translate(_APOSTROPHE)}'"
+    return f"'{shown(text, _MAX_LETTERS).translate(_APOSTROPHE)}'"
 
 
 def hypertext(lines: Iterable[str]) -> str:
     r"""Return the lines as gnuplot hypertext; the `\n` between them is interpreted inside the SVG."""
-    return "'" + r"\n".join(cleaned(line, 120).translate(_LOOKALIKES) for line in lines) + "'"
+    return "'" + r"\n".join(shown(line, 120).translate(_LOOKALIKES) for line in lines) + "'"
 
 
 def heading(text: str) -> str:
     """Return the text as a column heading; double quotes are replaced, because gnuplot would interpret them."""
-    return cleaned(text, 80).replace('"', "”")
+    return shown(text, 80).replace('"', "”")
 
 
 def width_px(text: str, points: float) -> float:
@@ -51,7 +45,7 @@ def width_px(text: str, points: float) -> float:
 
 def shortened(text: str, points: float, room_px: float) -> str:
     """Return the text, cut to a width of `room_px` if necessary; "" if fewer than three characters would remain."""
-    text = cleaned(text)
+    text = shown(text, _MAX_LETTERS)
     if width_px(text, points) <= room_px:
         return text
     while text and width_px(text + "…", points) > room_px:
@@ -62,7 +56,7 @@ def shortened(text: str, points: float, room_px: float) -> str:
 def wrapped(text: str, points: float, room_px: float, limit: int) -> list[str]:
     """Return the text as at most `limit` lines, broken between words; an ellipsis replaces the rest."""
     lines: list[str] = []
-    for word in cleaned(text, 4 * _MAX_LETTERS).split():
+    for word in shown(text, 4 * _MAX_LETTERS).split():
         joined = f"{lines[-1]} {word}" if lines else ""
         if joined and width_px(joined, points) <= room_px:
             lines[-1] = joined

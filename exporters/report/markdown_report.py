@@ -3,7 +3,7 @@
 import re
 
 from exporters.report.report_blocks import Block, Chart, Command, Report, Table
-from exporters.texts import command_text, escaped_text
+from exporters.texts import command_text, escaped_text, markdown_table
 
 _BACKTICKS = re.compile(r"`+")
 
@@ -22,7 +22,8 @@ def _lines(block: Block) -> list[str]:
     if isinstance(block, Chart):
         return [f"### {escaped_text(block.title)}", "", *(f"- {escaped_text(text)}" for text in block.texts)]
     if isinstance(block, Table):
-        return _table(block)
+        is_text = [column < block.text_columns for column in range(len(block.header))]
+        return [f"{escaped_text(block.caption)}:", "", *markdown_table(block.header, block.rows, is_text)]
     if isinstance(block, Command):
         return _code(command_text(block.text))
     text = escaped_text(block.text)
@@ -34,10 +35,3 @@ def _code(text: str) -> list[str]:
     longest = max((len(ticks) for ticks in _BACKTICKS.findall(text)), default=0)
     fence = "`" * max(3, longest + 1)
     return [fence, text, fence]
-
-
-def _table(table: Table) -> list[str]:
-    rule = [":---" if column < table.text_columns else "---:" for column in range(len(table.header))]
-    rows = [[escaped_text(cell) for cell in row] for row in (table.header, *table.rows)]
-    lines = [f"| {' | '.join(row)} |" for row in (rows[0], rule, *rows[1:])]
-    return [f"{escaped_text(table.caption)}:", "", *lines]

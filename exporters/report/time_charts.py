@@ -1,7 +1,7 @@
 """Charts whose horizontal axis is time, with phases, gaps and events: of the run, of its clients, and of each node."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from math import ceil, floor
 
 from collector.load_results.client_result import ClientResult
@@ -9,7 +9,7 @@ from exporters.charts import axes
 from exporters.charts.axes import Scale, TimeAxis, groups, time_axis
 from exporters.charts.plot_colours import OPERATION_STYLES
 from exporters.charts.plot_columns import Values, other_operations, present, rates, series, slowest
-from exporters.charts.plot_data import CLUSTER, Gap, Mark, PlotData, gaps_of, overlaps_warm_up
+from exporters.charts.plot_data import CLUSTER, Gap, Mark, Phase, PlotData, gaps_of, overlaps_warm_up
 from exporters.report.report_blocks import WIDTH, Chart, Event, Panel, Points, Span, Tic, TimeRange
 from exporters.report.svg_chart import line
 from exporters.results.summary.client_values import client_points, with_breaks, without_rests
@@ -17,19 +17,15 @@ from exporters.texts import clock_text, shown, value_text
 
 _HEIGHT_PX = 130
 OPERATIONS_PER_S, MS = "operations/s", "ms"
-_COLUMNS: Mapping[str, str] = {
-    "reads_per_s": OPERATIONS_PER_S,
-    "writes_per_s": OPERATIONS_PER_S,
-    "read_p99_ms": MS,
-    "write_p99_ms": MS,
-}
-"""The columns that time charts show, each with its unit."""
-_NAMES = {"reads_per_s": "reads", "writes_per_s": "writes", "read_p99_ms": "read p99", "write_p99_ms": "write p99"}
+_USUAL = (
+    ("reads_per_s", "reads", OPERATIONS_PER_S, "reads"),
+    ("writes_per_s", "writes", OPERATIONS_PER_S, "writes"),
+    ("read_p99_ms", "read p99", MS, "reads"),
+    ("write_p99_ms", "write p99", MS, "writes"),
+)
+"""The columns, names, units and styles of the lines for reads and writes."""
 _RESOURCES = {
-    "CPU and garbage collection, %": (
-        ("cpu_busy_pct", "CPU busy", "%", "orange"),
-        ("gc_pct", "GC", "%", "writes"),
-    ),
+    "CPU and garbage collection, %": (("cpu_busy_pct", "CPU busy", "%", "orange"), ("gc_pct", "GC", "%", "writes")),
     "pending compactions": (("compactions_pending", "pending compactions", "", "ink"),),
     "disk, MiB/s": (
         ("disk_read_mb_per_s", "disk read", "MiB/s", "reads"),
@@ -74,59 +70,43 @@ class Annotations:
     """The gaps and events that a time chart shows."""
 
     gaps: Sequence[Gap] = ()
-    marks: Sequence[Mark] = field(default=())
+    marks: Sequence[Mark] = ()
 
 
 def node_lines(run: PlotData, node: str) -> list[TimeLine]:
     """Return the lines of a node, or of the cluster: reads, writes and their p99, including those without values."""
-    begins = _begins(run)
-    return [
-        TimeLine(
-            _NAMES[name],
-            unit,
-            _NAMES[name].split()[0].removesuffix("s") + "s",
-            begins,
-            run.times,
-            series(run, node, name),
-        )
-        for name, unit in _COLUMNS.items()
-    ]
+    return [_line_of(run, name, unit, style, series(run, node, column)) for column, name, unit, style in _USUAL]
 
 
 def slowest_line(run: PlotData, node: str) -> TimeLine:
     """Return the line of the slowest operation of a node, or of the cluster."""
-    return TimeLine("slowest operation", MS, "max", _begins(run), run.times, slowest(run, node))
+    return _line_of(run, "slowest operation", MS, "max", slowest(run, node))
 
 
 def resource_panels(run: PlotData) -> list[TimePanel]:
     """Return the panels of the cluster's CPU, garbage collection, pending compactions and disk."""
-    begins = _begins(run)
     return [
         TimePanel(
             title,
-            [
-                TimeLine(name, unit, style, begins, run.times, series(run, CLUSTER, column))
-                for column, name, unit, style in lines
-            ],
+            [_line_of(run, name, unit, style, series(run, CLUSTER, column)) for column, name, unit, style in lines],
             height=_HEIGHT_PX // 2,
         )
         for title, lines in _RESOURCES.items()
     ]
 
 
-def _begins(run: PlotData) -> list[float]:
-    return [time_s - run.interval_s for time_s in run.times]
+def _line_of(run: PlotData, name: str, unit: str, style: str, values: Values) -> TimeLine:
+    """Return a line with a value for each interval of the run."""
+    return TimeLine(name, unit, style, [time_s - run.interval_s for time_s in run.times], run.times, values)
 
 
 def other_lines(run: PlotData, node: str) -> tuple[list[TimeLine], list[TimeLine]]:
     """Return the lines of the rates and of the p99 of a node's, or the cluster's, other operations that occur."""
-    begins = _begins(run)
     of_rates, tails = [], []
     for operation in other_operations(run):
         style, title = OPERATION_STYLES[operation.word][0], operation.title
-        p99_ms = series(run, node, f"{operation.word}_p99_ms")
-        of_rates.append(TimeLine(title, OPERATIONS_PER_S, style, begins, run.times, rates(run, node, operation)))
-        tails.append(TimeLine(f"{title} p99", MS, style, begins, run.times, p99_ms))
+        of_rates.append(_line_of(run, title, OPERATIONS_PER_S, style, rates(run, node, operation)))
+        tails.append(_line_of(run, f"{title} p99", MS, style, series(run, node, f"{operation.word}_p99_ms")))
     return of_rates, tails
 
 
@@ -191,16 +171,15 @@ def time_tics(axis: TimeAxis) -> list[Tic]:
 
 def time_spans(run: PlotData, axis: TimeAxis, gaps: Sequence[Gap]) -> list[Span]:
     """Return the visible phases and gaps."""
-    spans = []
-    for phase in run.phases:
-        if inside := axis.inside(phase.begin_s, phase.end_s):
-            spans.append(
-                Span(axis.px(inside[0]), axis.px(inside[1]), phase.name, "excluded" if phase.warm_up else "phase")
-            )
-    for gap in gaps:
-        if inside := axis.inside(gap.begin_s, gap.end_s):
-            spans.append(Span(axis.px(inside[0]), axis.px(inside[1]), gap.text(len(run.nodes)), "alarm"))
-    return spans
+    parts: list[tuple[Phase | Gap, str, str]] = [
+        *((phase, phase.name, "excluded" if phase.warm_up else "phase") for phase in run.phases),
+        *((gap, gap.text(len(run.nodes)), "alarm") for gap in gaps),
+    ]
+    return [
+        Span(axis.px(inside[0]), axis.px(inside[1]), name, style)
+        for part, name, style in parts
+        if (inside := axis.inside(part.begin_s, part.end_s))
+    ]
 
 
 def _points(lines: Sequence[TimeLine], axis: TimeAxis) -> list[Points]:

@@ -57,9 +57,9 @@ def highest_by_cell(table: SweepTable, horizontal: str, vertical: str) -> dict[t
 def _colours(page: Page, box: Box, values: list[float]) -> list[str]:
     low = min(values, default=0.0)
     scale = axes.linear(values, box.height, low)
-    values = [f"set cbrange [{scale.low:.6g}:{scale.high:.6g}]", f"set cbtics ({tics_text(scale)})"]
+    commands = [f"set cbrange [{scale.low:.6g}:{scale.high:.6g}]", f"set cbtics ({tics_text(scale)})"]
     return [
-        *colour_box(page, box, values),
+        *colour_box(page, box, commands),
         f"middle = {(scale.low + scale.high) / 2:.6g}",
     ]
 

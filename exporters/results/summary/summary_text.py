@@ -21,6 +21,7 @@ from exporters.results.summary.phase_summary import (
 )
 from exporters.rows.columns import Cell
 from exporters.rows.operation_columns import TOTAL_RATE
+from exporters.texts import aligned_lines
 
 OPERATION_COLUMNS = (
     ("s_per_s", "ops/s", 0),
@@ -180,14 +181,8 @@ def _client_lines(summaries: Sequence[PhaseSummary]) -> list[str]:
 
 
 def _table(rows: Sequence[Sequence[str]], texts: int) -> Iterator[str]:
-    """Yield rows with their first columns, which are text, left-aligned, and the others right-aligned."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (
-            cell.ljust(width) if column < texts else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        yield "  ".join(cells).rstrip()
+    """Yield rows whose first columns are text."""
+    return aligned_lines(rows, [column < texts for column in range(len(rows[0]))])
 
 
 def _peak_lines(prefix: str, names: Sequence[str], peaks: Mapping[str, Peak]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from exporters.results.summary.summary_text import number_text
 from exporters.results.sweep.run_values import CLIENT, SERVER
 from exporters.results.sweep.sweep_rows import ERROR_TOLERANCE, NOT_CONVERGED_SHARE, SweepRow, SweepTable
 from exporters.rows.columns import Cell, rounded
-from exporters.texts import escaped_text, shown
+from exporters.texts import aligned_lines, escaped_text, markdown_table, shown
 
 _COMMON_HEADERS = ("mean ms", "p50 ms", "p95 ms", "p99 ms", "errors", "error share", "")
 _KINDS = {
@@ -49,27 +49,21 @@ _SHARE_DIGITS = 6
 
 def markdown_text(table: SweepTable, facts: Sequence[str]) -> str:
     """Return the results as Markdown; `facts` are lines about the sweep."""
-    rows = [[escaped_text(cell) for cell in row] for row in cells(table)]
-    count = len(table.parameters)
-    rule = [":---" if number < count or number == len(rows[0]) - 1 else "---:" for number in range(len(rows[0]))]
+    header, *rows = cells(table)
     lines = [f"# {escaped_text(table.name)}", "", *(f"- {escaped_text(fact)}" for fact in facts), ""]
-    lines += [f"| {' | '.join(row)} |" for row in (rows[0], rule, *rows[1:])]
+    lines += markdown_table(header, rows, _is_text(table, header))
     return "\n".join([*lines, "", *(f"{escaped_text(line)}\n" for line in _notes(table))]).rstrip() + "\n"
 
 
 def plain_lines(table: SweepTable) -> list[str]:
     """Return the results as lines of plain text, with aligned columns."""
     rows = cells(table)
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    count = len(table.parameters)
-    lines = []
-    for row in rows:
-        padded = (
-            cell.ljust(width) if number < count or number == len(row) - 1 else cell.rjust(width)
-            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        lines.append("  ".join(padded).rstrip())
-    return [*lines, *_notes(table)]
+    return [*aligned_lines(rows, _is_text(table, rows[0])), *_notes(table)]
+
+
+def _is_text(table: SweepTable, header: Sequence[str]) -> list[bool]:
+    """Return for each column whether it has text: the values of a parameter, or the remarks, which come last."""
+    return [number < len(table.parameters) or number == len(header) - 1 for number in range(len(header))]
 
 
 def cells(table: SweepTable) -> list[list[str]]:

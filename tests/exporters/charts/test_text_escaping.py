@@ -8,7 +8,8 @@ from shutil import which
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exporters.charts.plot_text import cleaned, heading, hypertext, quoted, shortened, width_px, wrapped
+from exporters.charts.plot_text import heading, hypertext, quoted, shortened, width_px, wrapped
+from exporters.texts import shown
 from tests.examples import examples
 
 GNUPLOT = which("gnuplot") or "gnuplot"
@@ -36,7 +37,7 @@ def test_a_heading_is_one_cell(text: str) -> None:
 
 @given(texts, st.integers(1, 60))
 def test_cleaned_text_is_within_the_limit(text: str, most: int) -> None:
-    assert len(cleaned(text, most)) <= most
+    assert len(shown(text, most)) <= most
 
 
 @given(texts, st.floats(0, 300))
