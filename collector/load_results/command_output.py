@@ -4,7 +4,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import attrgetter
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -177,18 +178,14 @@ def intervals_of(rows: Sequence[ClientInterval], begin_s: float = 0.0) -> tuple[
 
     Rows with the same time, as printed after a stall, are one interval. Raises ClientFormatError if times decrease.
     """
-    groups: list[list[ClientInterval]] = []
+    intervals = []
     last_s = 0.0
-    for row in rows:
-        if row.end_s < last_s:
-            raise ClientFormatError(f"the row at {row.end_s:g} s follows that at {last_s:g} s")
-        interval = replace(row, begin_s=begin_s + last_s, end_s=begin_s + row.end_s)
-        if row.end_s == last_s and groups:
-            groups[-1].append(interval)
-        else:
-            groups.append([interval])
-        last_s = row.end_s
-    return tuple(filter(None, map(total_of, groups)))
+    for end_s, group in groupby(rows, key=attrgetter("end_s")):
+        if end_s < last_s:
+            raise ClientFormatError(f"the row at {end_s:g} s follows that at {last_s:g} s")
+        intervals.append(total_of([replace(row, begin_s=begin_s + last_s, end_s=begin_s + end_s) for row in group]))
+        last_s = end_s
+    return tuple(filter(None, intervals))
 
 
 def last_part(rows: Sequence[ClientInterval], length_s: float, completed: int, failed: int) -> list[ClientInterval]:

@@ -241,9 +241,9 @@ def csv_fields(line: str, delimiter: str = ",") -> list[str]:
         raise ValueError(f"not CSV: {error}") from None
 
 
-def csv_row(line: str, columns: Sequence[str], delimiter: str = ",") -> dict[str, str]:
+def csv_row(line: str, columns: Sequence[str]) -> dict[str, str]:
     """Return the fields of a row by column. Raises ValueError."""
-    fields = csv_fields(line, delimiter)
+    fields = csv_fields(line)
     if len(fields) != len(columns):
         raise ValueError(f"{len(fields)} fields instead of {len(columns)}")
     return dict(zip(columns, fields, strict=True))

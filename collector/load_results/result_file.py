@@ -28,7 +28,6 @@ class ResultFileError(ValueError):
 
 
 def content_of(result: ClientResult) -> dict[str, Any]:
-    """Return the content of a result's file."""
     fields = {key: value for key, value in vars(result).items() if key not in ("operations", "stated")}
     return {
         "schema_version": SCHEMA_VERSION,

@@ -173,12 +173,10 @@ def _with_edges(operations: Sequence[Operation]) -> tuple[Operation, ...]:
         for interval in operation.intervals:
             attempts[interval.begin_s, interval.end_s] += interval.attempted
     spans = sorted(attempts)
-    while spans and not attempts[spans[0]]:
-        del spans[0]
-    while spans and not attempts[spans[-1]]:
-        del spans[-1]
-    if not spans:
+    busy = [index for index, span in enumerate(spans) if attempts[span]]
+    if not busy:
         return tuple(operations)
+    spans = spans[busy[0] : busy[-1] + 1]
     begin_s = spans[0][0] + _empty_s(spans, attempts)
     end_s = max(last_s for _, last_s in spans) - _empty_s(spans[::-1], attempts)
     return tuple(

@@ -62,7 +62,8 @@ class Lifecycle:
 
     def start_s(self, time_s: float) -> float:
         """Return the start time of the JVM that runs at `time_s`, or that starts next if none is running."""
-        return self._restart_begin_s(time_s) + self.disturbances.restart_s
+        begin_s = self.number_of_starts(time_s) * self.disturbances.restart_every_s + self.restart_offset_s
+        return begin_s + self.disturbances.restart_s
 
     def number_of_starts(self, time_s: float) -> int:
         """Return a number that identifies the JVM of `start_s`."""
@@ -76,9 +77,6 @@ class Lifecycle:
         """Return whether the node answers: its JVM is running and does not hang."""
         since_silent_s = (time_s - self.silent_offset_s) % self.disturbances.silent_every_s
         return self.runs(time_s) and since_silent_s >= self.disturbances.silent_s
-
-    def _restart_begin_s(self, time_s: float) -> float:
-        return self.number_of_starts(time_s) * self.disturbances.restart_every_s + self.restart_offset_s
 
 
 @dataclass(frozen=True)
@@ -124,7 +122,6 @@ class SimulatedNode:
 
     @property
     def node(self) -> str:
-        """The node's name."""
         return self.identity.node
 
     def snapshot(self, tick: Tick, interval_s: float, *, first: bool = False) -> Snapshot:
