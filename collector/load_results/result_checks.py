@@ -130,8 +130,7 @@ def _unlikely_latencies(result: ClientResult) -> list[str]:
         if (known_s := [at_50_s for latency in kind if latency and (at_50_s := latency.percentile_s(50)) is not None])
     ]
     notes = []
-    if span_s and longest_s > (span_s[1] - span_s[0]) + 1:
-        length_s = span_s[1] - span_s[0]
+    if span_s and longest_s > (length_s := span_s[1] - span_s[0]) + 1:
         notes.append(
             f"warning: a latency of {longest_s:,.1f} s exceeds the result's length of {length_s:,.1f} s {_UNIT}"
         )

@@ -96,7 +96,7 @@ class Redactor:
         if "+ " in text or "$ " in text:
             traced = _TRACE.sub(lambda match: match[1] + self._script(match[2]), text)
             text = text if traced == text else traced
-        if self._known is not None and any(variant in text for variant in self._variants):
+        if any(variant in text for variant in self._variants):
             text = self._known.sub(lambda match: self._variants[match[0]], text)
         spans = [span for span in secret_spans(text) if not self._is_placeholder(text[slice(*span)])]
         return replaced(text, iter(spans), self._replacement) if spans else text
@@ -167,8 +167,6 @@ class Redactor:
 
     def _pattern_spans(self, words: Sequence[str]) -> dict[int, list[Span]]:
         """Return the parts of words that match a pattern, which may span several words."""
-        if not self.patterns:
-            return {}
         spans: dict[int, list[Span]] = {}
         for begin, end in self._matches(" ".join(words)):
             offset = 0
@@ -207,9 +205,7 @@ class Redactor:
         return [encoded(variant) for variant in self._variants]
 
     @cached_property
-    def _known(self) -> re.Pattern[str] | None:
-        if not self._variants:
-            return None
+    def _known(self) -> re.Pattern[str]:
         return re.compile("|".join(map(_pattern_of, sorted(self._variants, key=len, reverse=True))))
 
 
