@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from operator import add
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from collector.runs.run import NodeClock, Run, RunNode
 from collector.runs.run_clock import totals_of
 from collector.runs.run_file import NODES_FOLDER
 
-# The maximum number of problem texts that are kept for a node.
+# How many of a node's problems are considered for its one line.
 MAX_PROBLEMS = 10
 # After a stop, all clients are interrupted repeatedly, because a thread may have opened another connection.
 INTERRUPT_EVERY_S = 0.1
@@ -98,19 +98,6 @@ class Fetched:
     error: OSError | KeyboardInterrupt | None = None
 
 
-@dataclass
-class _Problems:
-    """A node's problems: their number, and the texts of the first MAX_PROBLEMS."""
-
-    count: int = 0
-    texts: list[str] = field(default_factory=list)
-
-    def add(self, text: str) -> None:
-        self.count += 1
-        if len(self.texts) < MAX_PROBLEMS:
-            self.texts.append(one_line(text))
-
-
 def fetched(
     clients: Sequence[AgentClient],
     wanted: FetchRange,
@@ -168,28 +155,21 @@ def _with_known(node: RunNode, before: RunNode) -> RunNode:
     )
 
 
+@dataclass
 class _Fetch:
-    """A fetch in progress; its threads share it."""
+    """A fetch in progress; its threads share it. `earlier` has what was measured of the nodes' clocks before."""
 
-    def __init__(
-        self,
-        clients: Sequence[AgentClient],
-        wanted: FetchRange,
-        run: Path,
-        progress: Callable[[int], None],
-        earlier: Mapping[AgentClient, Sequence[NodeClock]],
-    ) -> None:
-        self._clients = clients
-        self._wanted = wanted
-        self._run = run
-        self._progress = progress
-        self._earlier = earlier
-        self.error: OSError | KeyboardInterrupt | None = None
+    clients: Sequence[AgentClient]
+    wanted: FetchRange
+    run: Path
+    progress: Callable[[int], None]
+    earlier: Mapping[AgentClient, Sequence[NodeClock]]
+    error: OSError | KeyboardInterrupt | None = None
 
     def stop(self, error: OSError | KeyboardInterrupt) -> None:
         """End the fetch by interrupting all clients; record `error`, unless an earlier call has recorded one."""
         self.error = self.error or error
-        for client in self._clients:
+        for client in self.clients:
             client.interrupt()
 
     def in_parallel(self, act: Callable[[AgentClient, RunNode], RunNode], nodes: Iterable[RunNode]) -> list[RunNode]:
@@ -197,7 +177,7 @@ class _Fetch:
 
         After `stop`, the requests that `act` sends fail.
         """
-        tasks = list(zip(self._clients, nodes, strict=True))
+        tasks = list(zip(self.clients, nodes, strict=True))
         futures: list[Future[RunNode]] = []
         with ThreadPoolExecutor(MAX_PARALLEL) as pool:
             while True:
@@ -216,45 +196,45 @@ class _Fetch:
         """Fetch a node's journal; return the node with the number and time range of its ticks, and any `problem`."""
         if node.problem:
             return node
-        span, problems = TickSpan(), _Problems()
-        damaged = 0
-        clocks = (*self._earlier.get(client, ()), *node.clocks)
+        span, damaged = TickSpan(), 0
+        problems: list[str] = []
+        clocks = (*self.earlier.get(client, ()), *node.clocks)
         try:
             try:
                 for extent in self._extents(client, node, clocks, problems):
                     span += extent.span
                     damaged += extent.damaged
             except AgentError as error:
-                problems.add(str(error))
+                problems.append(str(error))
             except ClientInterruptedError:
-                problems.add(INTERRUPTED)
-            span = self._wanted.corrected_span(self._run / node.folder, clocks) or span
+                problems.append(INTERRUPTED)
+            span = self.wanted.corrected_span(self.run / node.folder, clocks) or span
         except OSError as error:
-            problems.add(f"{error.filename or self._run / node.folder}: {error.strerror}")
+            problems.append(f"{error.filename or self.run / node.folder}: {error.strerror}")
             self.stop(error)
         if damaged:
-            problems.add(f"{node.address}: {count_text(damaged, 'damaged section')} in its journal")
-        if not (span.ticks or problems.count):
-            problems.add(f"{node.address}: no ticks were recorded in this time range")
-        problem = problem_text(problems.texts, problems.count)
+            problems.append(f"{node.address}: {count_text(damaged, 'damaged section')} in its journal")
+        if not (span.ticks or problems):
+            problems.append(f"{node.address}: no ticks were recorded in this time range")
+        problem = problem_text([*map(one_line, problems[:MAX_PROBLEMS])], len(problems))
         if not span.ticks:
             return replace(node, problem=problem)
         return replace(node, ticks=span.ticks, begin_s=span.begin_s, end_s=span.end_s, problem=problem)
 
     def _extents(
-        self, client: AgentClient, node: RunNode, clocks: Sequence[NodeClock], problems: _Problems
+        self, client: AgentClient, node: RunNode, clocks: Sequence[NodeClock], problems: list[str]
     ) -> Iterator[Extent]:
         """Fetch a node's files, and yield the extent that was kept of each file, with the ticks in the time range.
 
         Adds the problems of single files to `problems`. Raises AgentError, ClientInterruptedError and OSError.
         """
-        wanted_s = self._wanted.shown_s(clocks)
-        begin_s, end_s = map(add, wanted_s, self._wanted.stepped_s)
-        files = journal_files(client, begin_s - look_back_s(node.interval_s or 0.0), end_s, problems.add)
+        wanted_s = self.wanted.shown_s(clocks)
+        begin_s, end_s = map(add, wanted_s, self.wanted.stepped_s)
+        files = journal_files(client, begin_s - look_back_s(node.interval_s or 0.0), end_s, problems.append)
         for file in files:
             try:
-                folder, is_last = self._run / node.folder, file is files[-1]
-                extent = fetch_file(client, file, (begin_s, end_s), folder, self._progress, is_last=is_last)
+                folder, is_last = self.run / node.folder, file is files[-1]
+                extent = fetch_file(client, file, (begin_s, end_s), folder, self.progress, is_last=is_last)
                 if extent.first is not None and (begin_s, end_s) != wanted_s:
                     extent.span, _ = ticks_in([folder / file.name], wanted_s)
                 yield extent
@@ -262,7 +242,7 @@ class _Fetch:
                 raise
             except AgentError as error:
                 # For example, the journal has just deleted the file to make room.
-                problems.add(f"{file.name}: {error}")
+                problems.append(f"{file.name}: {error}")
 
 
 def _with_folders(nodes: Iterable[RunNode], parent: str) -> list[RunNode]:
