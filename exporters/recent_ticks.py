@@ -1,7 +1,9 @@
 """Keeps the most recent ticks in memory, for sinks that are not behind and for clients of the API's event stream."""
 
+import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from threading import Lock
 
@@ -93,3 +95,20 @@ class RecentTicks:
         with self._lock:
             self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
+
+
+@contextmanager
+def arrivals(recent: RecentTicks) -> Iterator[asyncio.Event]:
+    """Return a context with an event of the running loop that is set when a tick is added."""
+    loop, arrived = asyncio.get_running_loop(), asyncio.Event()
+
+    def notify(_: RecentTick) -> None:
+        # The sampling thread calls this, possibly after the loop has ended.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(arrived.set)
+
+    unsubscribe = recent.subscribe(notify)
+    try:
+        yield arrived
+    finally:
+        unsubscribe()

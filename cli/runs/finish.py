@@ -225,20 +225,21 @@ def write_report(
 
     Raises CasstatError and click.UsageError.
     """
+    from exporters.charts.merged_plot_data import clocks
     from exporters.report.html_report import html_report
     from exporters.report.markdown_report import markdown_report
     from exporters.report.report_content import report_of
-    from exporters.report.report_data import report_data
+    from exporters.report.report_data import ReportData, merged_run
     from exporters.results.comparison.run_settings import RunSettings
 
     result, choice = views.rows.merged()
     settings = RunSettings(run, {node.node: node.product.settings for node in result.nodes})
     saturation = attempt(views.saturation)
     results = results_in(views.folder)
-    data = report_data(
+    data = ReportData(
         settings,
-        result,
-        choice,
+        merged_run(run, result, choice),
+        clocks([node.head for node in result.nodes]),
         summary.phases,
         summary.lost,
         results,

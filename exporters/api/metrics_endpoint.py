@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from exporters.api.responses import accept_quality, parse_accept
-from exporters.recent_ticks import RecentTick, RecentTicks
+from exporters.recent_ticks import RecentTick, RecentTicks, arrivals
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -89,19 +89,10 @@ class Turns:
         return limits_s.get(self._served.get(client, -1), SOON_S) * min(arrival.interval_s, 1.0)
 
     async def _next(self, number: int, timeout_s: float) -> None:
-        loop, arrived = asyncio.get_running_loop(), asyncio.Event()
-
-        def notify(_: RecentTick) -> None:
-            with suppress(RuntimeError):
-                loop.call_soon_threadsafe(arrived.set)
-
-        unsubscribe = self._recent.subscribe(notify)
-        try:
+        with arrivals(self._recent) as arrived:
             if self._arrival is not None and self._arrival.number == number:
                 with suppress(asyncio.TimeoutError):
                     await asyncio.wait_for(arrived.wait(), timeout_s)
-        finally:
-            unsubscribe()
 
     def _arrived(self, recent: RecentTick) -> None:
         """Take a tick; the sampling thread calls this.

@@ -1,5 +1,6 @@
 """The API's OpenAPI description as plain data; a test compares it with the routes."""
 
+from functools import partial
 from typing import Any
 
 from collector.runs.run_texts import MAX_NAME_CHARS, MAX_TEXT_CHARS
@@ -39,16 +40,12 @@ def _errors(*statuses: str) -> Json:
     return {status: {"$ref": f"#/components/responses/{status}"} for status in (*statuses, *BEFORE)}
 
 
-def _query(name: str, description: str, schema: Json) -> Json:
-    return {"name": name, "in": "query", "description": description, "required": False, "schema": schema}
+def _parameter(place: str, name: str, description: str, schema: Json = STRING) -> Json:
+    required = place == "path"
+    return {"name": name, "in": place, "description": description, "required": required, "schema": schema}
 
 
-def _in_path(name: str, description: str) -> Json:
-    return {"name": name, "in": "path", "description": description, "required": True, "schema": STRING}
-
-
-def _header(name: str, description: str) -> Json:
-    return {"name": name, "in": "header", "description": description, "required": False, "schema": STRING}
+_query, _in_path, _header = (partial(_parameter, place) for place in ("query", "path", "header"))
 
 
 def _get(name: str, description: str, answers: Json, errors: Json, parameters: list[Json] | None = None) -> Json:
@@ -175,7 +172,6 @@ PATHS: Json = {
                 _query(
                     "after",
                     "The id of the previous page's last run; if that run is no longer kept, the list starts over.",
-                    STRING,
                 ),
                 _query("active", "Return only runs that have not ended.", {"type": "string", "const": "true"}),
             ],

@@ -16,7 +16,7 @@ from collector.model.sample import Sample
 from exporters.api.agent_api import AgentApi
 from exporters.api.auth import ip_of
 from exporters.api.responses import EVENTS, JSON, accept_quality, error_response, time_parameter
-from exporters.recent_ticks import RecentTick, RecentTicks
+from exporters.recent_ticks import RecentTick, RecentTicks, arrivals
 from exporters.series_selector import SeriesSelection, parse
 
 HEARTBEAT_S = 15.0
@@ -151,16 +151,8 @@ async def _ticks_as_they_come(
 
     Ends when `disconnected` is done, or when ticks have been dropped from memory before being sent.
     """
-    new_tick, loop = asyncio.Event(), asyncio.get_running_loop()
-
-    def notify(_: RecentTick) -> None:
-        # The sampling thread calls this, possibly after the loop has ended.
-        with suppress(RuntimeError):
-            loop.call_soon_threadsafe(new_tick.set)
-
-    disconnected.add_done_callback(lambda _: new_tick.set())
-    unsubscribe = recent.subscribe(notify)
-    try:
+    with arrivals(recent) as new_tick:
+        disconnected.add_done_callback(lambda _: new_tick.set())
         last = recent.last
         number = last.number if last else 0
         if since_s is not None:
@@ -177,8 +169,6 @@ async def _ticks_as_they_come(
                     yield tick
             if not ticks and not await _within(new_tick, HEARTBEAT_S):
                 yield None
-    finally:
-        unsubscribe()
 
 
 async def _within(event: asyncio.Event, timeout_s: float) -> bool:

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from itertools import accumulate
 from types import MappingProxyType
 from typing import Any
@@ -24,6 +24,25 @@ LATE_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 """Upper bounds of the histogram of tick delays, in seconds."""
 
 Rows = Mapping[tuple[str, ...], float]
+_FamilyType = CounterMetricFamily | GaugeMetricFamily
+_GAUGE, _COUNTER = GaugeMetricFamily, CounterMetricFamily
+_CPU_HELP = "CPU time that the agent spent reading the source, in seconds."
+_SOURCE_METRICS = (
+    (_GAUGE, "casstat_source_up", "Whether the last read of the source succeeded: 1 or 0.", "up"),
+    (_COUNTER, "casstat_source_wall_seconds", "Time spent reading the source, in seconds.", "wall_s"),
+    (_COUNTER, "casstat_source_cpu_seconds", _CPU_HELP, "cpu_s"),
+    (_COUNTER, "casstat_source_errors", "Number of ticks in which reading the source failed.", "errors"),
+)
+"""For each metric of a source: its kind, its name, its help, and the field of SourceHealth."""
+_SINK_METRICS = (
+    (_GAUGE, "casstat_sink_up", "Whether the last request to the sink succeeded: 1 or 0.", "up"),
+    (_GAUGE, "casstat_sink_lag_seconds", "Time from the last tick sent to the latest tick, in seconds.", "lag_s"),
+    (_COUNTER, "casstat_sink_points", "Number of points accepted by the sink.", "points"),
+    (_COUNTER, "casstat_sink_failures", "Number of failed attempts to send.", "failures"),
+    (_COUNTER, "casstat_sink_refused_points", "Number of points rejected by the sink.", "refused_points"),
+    (_COUNTER, "casstat_sink_lost_ticks", "Number of ticks lost before they could be sent.", "lost_ticks"),
+)
+"""For each metric of a sink: its kind, its name, its help, and the field of SinkHealth."""
 
 
 @dataclass(frozen=True)
@@ -154,16 +173,8 @@ class AgentHealth:
 
 
 def tick_health_json(health: TickHealth) -> dict[str, Any]:
-    sources = {name: [source.up, source.wall_s, source.cpu_s, source.errors] for name, source in health.sources.items()}
-    return {
-        "ticks": health.ticks,
-        "missed": health.missed,
-        "late_s": health.late_s,
-        "late_sum_s": health.late_sum_s,
-        "late": list(health.late),
-        "sources": sources,
-        "events": dict(health.events),
-    }
+    sources = {name: list(astuple(source)) for name, source in health.sources.items()}
+    return {**vars(health), "late": list(health.late), "sources": sources, "events": dict(health.events)}
 
 
 def tick_health_from_json(content: Mapping[str, Any]) -> TickHealth:
@@ -270,43 +281,23 @@ def tick_families(ticking: TickHealth) -> Iterator[Metric]:
         list(zip(ends, map(float, accumulate(ticking.late)), strict=True)),
         ticking.late_sum_s,
     )
-    label = ("source",)
-
-    def of(value: Callable[[SourceHealth], float]) -> Rows:
-        return {(name,): float(value(source)) for name, source in ticking.sources.items()}
-
-    yield _gauge(
-        "casstat_source_up", "Whether the last read of the source succeeded: 1 or 0.", label, of(lambda s: s.up)
-    )
-    wall, cpu = of(lambda s: s.wall_s), of(lambda s: s.cpu_s)
-    yield _counter("casstat_source_wall_seconds", "Time spent reading the source, in seconds.", label, wall)
-    text = "CPU time that the agent spent reading the source, in seconds."
-    yield _counter("casstat_source_cpu_seconds", text, label, cpu)
-    text = "Number of ticks in which reading the source failed."
-    yield _counter("casstat_source_errors", text, label, of(lambda s: s.errors))
+    yield from _named_families("source", ticking.sources, _SOURCE_METRICS)
     events: Rows = {(kind,): count for kind, count in ticking.events.items()}
-    yield _counter("casstat_events", "Number of events by kind.", ("kind",), events)
+    yield _filled(_COUNTER("casstat_events", "Number of events by kind.", labels=("kind",)), events)
 
 
 def _sinks(sinks: Sequence[SinkHealth]) -> Iterator[Metric]:
-    label = ("sink",)
+    if sinks:
+        yield from _named_families("sink", {sink.name: sink for sink in sinks}, _SINK_METRICS)
 
-    def of(value: Callable[[SinkHealth], float]) -> Rows:
-        return {(sink.name,): float(value(sink)) for sink in sinks}
 
-    if not sinks:
-        return
-    up, lag_s, refused = of(lambda s: s.up), of(lambda s: s.lag_s), of(lambda s: s.refused_points)
-    yield _gauge("casstat_sink_up", "Whether the last request to the sink succeeded: 1 or 0.", label, up)
-    yield _gauge(
-        "casstat_sink_lag_seconds", "Time from the last tick sent to the latest tick, in seconds.", label, lag_s
-    )
-    yield _counter("casstat_sink_points", "Number of points accepted by the sink.", label, of(lambda s: s.points))
-    yield _counter("casstat_sink_failures", "Number of failed attempts to send.", label, of(lambda s: s.failures))
-    yield _counter("casstat_sink_refused_points", "Number of points rejected by the sink.", label, refused)
-    yield _counter(
-        "casstat_sink_lost_ticks", "Number of ticks lost before they could be sent.", label, of(lambda s: s.lost_ticks)
-    )
+def _named_families(
+    label: str, healths: Mapping[str, object], rows: Sequence[tuple[type[_FamilyType], str, str, str]]
+) -> Iterator[Metric]:
+    """Yield a family for each row, with a series for each health by its name."""
+    for kind, name, text, attribute in rows:
+        values: Rows = {(key,): float(getattr(health, attribute)) for key, health in healths.items()}
+        yield _filled(kind(name, text, labels=(label,)), values)
 
 
 def _runs(runs: Sequence[RunTimes]) -> Iterator[Metric]:
@@ -316,21 +307,15 @@ def _runs(runs: Sequence[RunTimes]) -> Iterator[Metric]:
     begun: Rows = {(run.name, run.id): run.begin_s for run in runs}
     ended: Rows = {(run.name, run.id): run.end_s for run in runs if run.end_s is not None}
     marked: Rows = {(run.name, run.id, text): time_s for run in runs for time_s, text in run.marks}
-    yield _gauge("casstat_run_begin_time_seconds", "Start time of a run, in seconds since the epoch.", labels, begun)
-    yield _gauge("casstat_run_end_time_seconds", "End time of a run, in seconds since the epoch.", labels, ended)
+    text = "Start time of a run, in seconds since the epoch."
+    yield _filled(_GAUGE("casstat_run_begin_time_seconds", text, labels=labels), begun)
+    text = "End time of a run, in seconds since the epoch."
+    yield _filled(_GAUGE("casstat_run_end_time_seconds", text, labels=labels), ended)
     text = "Time of a mark in a run, in seconds since the epoch."
-    yield _gauge("casstat_run_mark_time_seconds", text, (*labels, "mark"), marked)
+    yield _filled(_GAUGE("casstat_run_mark_time_seconds", text, labels=(*labels, "mark")), marked)
 
 
-def _gauge(name: str, text: str, labels: tuple[str, ...], rows: Rows) -> Metric:
-    return _filled(GaugeMetricFamily(name, text, labels=labels), rows)
-
-
-def _counter(name: str, text: str, labels: tuple[str, ...], rows: Rows) -> Metric:
-    return _filled(CounterMetricFamily(name, text, labels=labels), rows)
-
-
-def _filled(family: CounterMetricFamily | GaugeMetricFamily, rows: Rows) -> Metric:
+def _filled(family: _FamilyType, rows: Rows) -> Metric:
     for values, value in rows.items():
         family.add_metric(values, value)
     return family

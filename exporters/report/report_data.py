@@ -8,7 +8,7 @@ from collector.load_results.client_result import ClientResult
 from collector.merge.coverage import NodeCoverage
 from collector.merge.merge_job import Merged
 from collector.runs.run import Run
-from exporters.charts.merged_plot_data import NodeRows, clocks, run_of
+from exporters.charts.merged_plot_data import NodeRows, run_of
 from exporters.charts.plot_data import Phase, PlotData
 from exporters.results.comparison.run_settings import RunSettings
 from exporters.results.saturation.saturation import Saturation
@@ -84,24 +84,7 @@ class ReportData:
         return self.merged.zone_s
 
 
-def report_data(
-    settings: RunSettings,
-    merged: Merged[NodeRows],
-    choice: Choice,
-    phases: Sequence[PhaseSummary],
-    lost: Mapping[str, int],
-    results: Sequence[ClientResult],
-    cost: Cost | None,
-    baseline: Baseline | None,
-    saturation: Saturation | None,
-    gaps: Sequence[NodeCoverage] = (),
-    same: Sequence[Sequence[str]] = (),
-) -> ReportData:
-    """Return the data of a report from a run's settings, its merged recordings, its summary and its client results."""
-    run = settings.run
-    plot_run = replace(
-        run_of(merged, choice, run.name),
-        phases=tuple(Phase(phase.begin_s, phase.end_s, phase.name, not phase.measured) for phase in run.phases),
-    )
-    clock = clocks([node.head for node in merged.nodes])
-    return ReportData(settings, plot_run, clock, phases, lost, results, cost, baseline, saturation, gaps, same)
+def merged_run(run: Run, merged: Merged[NodeRows], choice: Choice) -> PlotData:
+    """Return a run's merged recordings as in `ReportData.merged`."""
+    phases = [Phase(phase.begin_s, phase.end_s, phase.name, not phase.measured) for phase in run.phases]
+    return replace(run_of(merged, choice, run.name), phases=phases)
