@@ -22,7 +22,7 @@ from cli.agent.agent_config import (
 from cli.commands import line
 from cli.line.node_selection import DEFAULT_S, LineSettings
 from cli.parameters.jolokia_options import JolokiaSettings
-from cli.parameters.parameter_types import Duration, Size
+from cli.parameters.parameter_types import Duration, size
 from collector.agents.addresses import AGENT_PORT
 from collector.recording.header import FULL_EVERY
 from exporters.metrics_page.metric_family import DEFAULT_S as BOUNDS_S
@@ -102,7 +102,7 @@ def _host_names(_context: click.Context, _parameter: click.Parameter, names: tup
 )
 @click.option(
     "--journal-limit",
-    type=Size(),
+    type=size,
     metavar="SIZE",
     help="Maximum size of a node's journal; the oldest files are deleted first.  [2G]",
 )

@@ -8,8 +8,8 @@ import click
 
 from cli.errors import CasstatError
 from cli.install_hint import ANALYSIS, require_packages
-from cli.parameters.parameter_types import Duration, RunName
-from cli.parameters.recording_options import CommandAfterDashes, ConditionType, record_options
+from cli.parameters.parameter_types import Duration, run_name
+from cli.parameters.recording_options import CommandAfterDashes, condition, record_options
 
 GROUP = "experiment"
 
@@ -17,32 +17,26 @@ STEP_S, CONFIRMATION_S, WARM_UP_S, SETTLE_S = 30.0, 90.0, 10.0, 120.0
 _RANGE = re.compile(r"(?P<low>\d{1,12}(?:\.\d{1,9})?)\.\.(?P<high>\d{1,12}(?:\.\d{1,9})?)", re.ASCII)
 
 
-class RateRange(click.ParamType["tuple[float, float]"]):
-    """The parameter type of --rate: two positive numbers, written MIN..MAX."""
-
-    name = "range"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, float]:
-        if isinstance(value, tuple):
-            return value
-        match = _RANGE.fullmatch(str(value).strip())
-        if match is None:
-            self.fail(f"'{value}': expected MIN..MAX, such as 1000..20000", param, ctx)
-        low, high = float(match["low"]), float(match["high"])
-        if not 0 < low < high:
-            self.fail(f"'{value}': MIN must be positive and less than MAX", param, ctx)
-        return low, high
+def _rate_range(text: str) -> tuple[float, float]:
+    """Return the two positive numbers in MIN..MAX. Raises ValueError."""
+    match = _RANGE.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"'{text}': expected MIN..MAX, such as 1000..20000")
+    low, high = float(match["low"]), float(match["high"])
+    if not 0 < low < high:
+        raise ValueError(f"'{text}': MIN must be positive and less than MAX")
+    return low, high
 
 
 @click.command(cls=CommandAfterDashes, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("nodes", nargs=-1, metavar="[NODE]... -- COMMAND [ARG]...")
 @click.option(
-    "--rate", type=RateRange(), required=True, metavar="MIN..MAX", help="Range of rates in operations per second."
+    "--rate", type=_rate_range, required=True, metavar="MIN..MAX", help="Range of rates in operations per second."
 )
 @click.option(
     "--objective",
     "objectives",
-    type=ConditionType(),
+    type=condition,
     multiple=True,
     required=True,
     metavar="CONDITION",
@@ -66,7 +60,7 @@ class RateRange(click.ParamType["tuple[float, float]"]):
 )
 @click.option("--max-time", "max_time_s", type=Duration(), help="Begin no step that would end after this time.")
 @click.option("--resume", is_flag=True, help="Continue the search in the directory of -o.")
-@click.option("--name", type=RunName(), metavar="NAME", help="Name of the search.  [the command's name]")
+@click.option("--name", type=run_name, metavar="NAME", help="Name of the search.  [the command's name]")
 @click.option(
     "-o",
     "--output",

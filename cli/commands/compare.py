@@ -1,32 +1,28 @@
 """Compare two groups of runs"""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cli.parameters.recording_options import memory_limit
 from collector.recording.header import MAX_MEMORY_BYTES
 
+if TYPE_CHECKING:
+    from exporters.results.summary.conditions import RelativeCondition
+
 GROUP = "analyse"
 
 WITH = "--with"
 
 
-class RelativeConditionType(click.ParamType["Any"]):
-    """The parameter type of --fail-if."""
+def condition(text: str) -> "RelativeCondition":
+    from exporters.results.summary.conditions import relative_condition_of
 
-    name = "condition"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from exporters.results.summary.conditions import RelativeCondition, relative_condition_of
-
-        if isinstance(value, RelativeCondition):
-            return value
-        try:
-            return relative_condition_of(str(value))
-        except ValueError as error:
-            self.fail(f"'{value}': {error}", param, ctx)
+    try:
+        return relative_condition_of(text)
+    except ValueError as error:
+        raise ValueError(f"'{text}': {error}") from None
 
 
 class CompareCommand(click.Command):
@@ -53,7 +49,7 @@ class CompareCommand(click.Command):
 @click.option("--baseline", metavar="tag:KEY=VALUE", help="Use all runs with this tag as A.")
 @click.option(
     "--fail-if",
-    type=RelativeConditionType(),
+    type=condition,
     multiple=True,
     metavar="CONDITION",
     help="Exit with status 1 if CONDITION, such as 'client_p99_ms > +5%', holds for the whole confidence interval of a "

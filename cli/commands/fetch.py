@@ -6,8 +6,8 @@ from typing import Any
 import click
 
 from cli.parameters.agent_options import agent_options
-from cli.parameters.parameter_types import Duration, RunName, range_options
-from cli.parameters.recording_options import RecordingPath
+from cli.parameters.parameter_types import Duration, range_options, run_name
+from cli.parameters.recording_options import recording_path
 
 GROUP = "record"
 
@@ -20,7 +20,7 @@ GROUP = "record"
     "-o",
     "--output",
     "folder",
-    type=RecordingPath(),
+    type=recording_path,
     metavar="DIR",
     help="Directory to create for the run, or its URL in object storage.",
 )
@@ -30,7 +30,7 @@ GROUP = "record"
     metavar="DIR",
     help="Directory of a run to complete, for example after its recorder died. Not with NODE or options for a new run.",
 )
-@click.option("--name", type=RunName(), metavar="NAME", help="Name of the run.  [the directory's name]")
+@click.option("--name", type=run_name, metavar="NAME", help="Name of the run.  [the directory's name]")
 @agent_options
 def command(**options: Any) -> None:
     """Fetch the recordings of a past period from agents

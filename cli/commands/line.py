@@ -9,7 +9,7 @@ from click.core import ParameterSource
 from cli.line.default_help import help_page
 from cli.line.node_selection import LineSettings
 from cli.parameters.jolokia_options import jolokia_options
-from cli.parameters.parameter_types import ColumnNames, Duration, Size, name_of
+from cli.parameters.parameter_types import ColumnNames, Duration, name_of, size
 from collector.recording.header import FULL_EVERY
 
 # Cassandra's rule for names, plus wildcards. Other characters could have a special meaning in a JMX object name.
@@ -117,7 +117,7 @@ class LineCommand(click.Command):
 @click.option(
     "--journal-limit",
     "journal_limit",
-    type=Size(),
+    type=size,
     metavar="SIZE",
     envvar="CASSTAT_JOURNAL_LIMIT",
     help="Maximum size of a node's journal; the oldest files are deleted first.  [2G]",

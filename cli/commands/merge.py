@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from cli.errors import echo
-from cli.parameters.recording_options import ObjectUrl, RecordingPath, read_limits
+from cli.parameters.recording_options import ObjectUrl, read_limits, recording_path
 from cli.recordings.merge_options import merge_options
 
 GROUP = "analyse"
@@ -19,7 +19,7 @@ GROUP = "analyse"
     "-o",
     "--output",
     "folder",
-    type=RecordingPath(),
+    type=recording_path,
     metavar="DIR",
     required=True,
     help="Directory or URL of object storage to write to.",

@@ -7,27 +7,18 @@ import click
 
 from cli.errors import echo
 from cli.parameters.parameter_types import Duration
-from cli.parameters.recording_options import ObjectUrl, RecordingPath, read_limits
+from cli.parameters.recording_options import ObjectUrl, read_limits, recording_path
 from cli.recordings.merge_options import merge_options
 
 GROUP = "analyse"
 
 
-class Pixels(click.ParamType["tuple[int, int]"]):
-    """A size in pixels, such as 1600x1200."""
-
-    name = "size"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
-        """Return the width and the height."""
-        width, _, height = str(value).partition("x")
-        if not (width.isdecimal() and height.isdecimal() and 200 <= int(width) <= 8000 and 200 <= int(height) <= 8000):
-            self.fail(
-                f"'{value}' is not a valid size (hint: use 200x200 to 8000x8000, such as 1600x1200)",
-                param,
-                ctx,
-            )
-        return int(width), int(height)
+def _pixels(text: str) -> tuple[int, int]:
+    """Return the width and the height in a text such as 1600x1200. Raises ValueError."""
+    width, _, height = text.partition("x")
+    if not (width.isdecimal() and height.isdecimal() and 200 <= int(width) <= 8000 and 200 <= int(height) <= 8000):
+        raise ValueError(f"'{text}' is not a valid size (hint: use 200x200 to 8000x8000, such as 1600x1200)")
+    return int(width), int(height)
 
 
 def _list(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
@@ -45,7 +36,7 @@ def _list(context: click.Context, _parameter: click.Parameter, wanted: bool) -> 
     "-o",
     "--output",
     "folder",
-    type=RecordingPath(),
+    type=recording_path,
     metavar="DIR",
     required=True,
     help="Directory or URL of object storage to write to.",
@@ -56,7 +47,7 @@ def _list(context: click.Context, _parameter: click.Parameter, wanted: bool) -> 
 )
 @click.option("--theme", type=click.Choice(["light", "dark"]), default="light", help="Colour theme.  [light]")
 @click.option(
-    "--size", type=Pixels(), metavar="WIDTHxHEIGHT", help="Size of each plot in pixels.  [depends on the plot]"
+    "--size", type=_pixels, metavar="WIDTHxHEIGHT", help="Size of each plot in pixels.  [depends on the plot]"
 )
 @click.option(
     "--warm-up",

@@ -6,19 +6,19 @@ from typing import Any
 import click
 
 from cli.errors import echo
-from cli.parameters.recording_options import ObjectUrl, RecordingPath
+from cli.parameters.recording_options import ObjectUrl, recording_path
 from cli.recordings.object_storage import local_copies, local_output
 
 GROUP = "analyse"
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("run", metavar="RUN", type=RecordingPath())
+@click.argument("run", metavar="RUN", type=recording_path)
 @click.option(
     "-o",
     "--output",
     "folder",
-    type=RecordingPath(),
+    type=recording_path,
     metavar="DIR",
     help="Directory or URL of object storage to write to.  [RUN]",
 )
@@ -31,7 +31,7 @@ GROUP = "analyse"
 @click.option("--currency", default="USD", metavar="NAME", help="Currency of --cost-per-hour.  [USD]")
 @click.option(
     "--baseline",
-    type=RecordingPath(),
+    type=recording_path,
     metavar="RUN",
     help="Run to compare with; the report then includes the differences of the results and of the settings.",
 )

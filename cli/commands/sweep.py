@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from cli.install_hint import ANALYSIS, require_packages
-from cli.parameters.parameter_types import Duration, RunName
+from cli.parameters.parameter_types import Duration, run_name
 from cli.parameters.recording_options import CommandAfterDashes, record_options
 
 GROUP = "experiment"
@@ -39,7 +39,7 @@ GROUP = "experiment"
 )
 @click.option("--resume", is_flag=True, help="Continue the sweep in the directory of -o.")
 @click.option("--yes", "confirmed", is_flag=True, help="Do not ask before more than 1000 runs.")
-@click.option("--name", type=RunName(), metavar="NAME", help="Name of the sweep.  [the command's name]")
+@click.option("--name", type=run_name, metavar="NAME", help="Name of the sweep.  [the command's name]")
 @click.option(
     "-o",
     "--output",

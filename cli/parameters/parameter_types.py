@@ -144,18 +144,16 @@ def range_options(command: Command) -> Command:
     return begin(end(command))
 
 
-class Size(click.ParamType["int"]):
-    """The parameter type for sizes of at least 1M, in bytes or with one of the binary suffixes K, M, G and T."""
+def size(value: object) -> int:
+    """Return a size of at least 1M, given in bytes or with one of the binary suffixes K, M, G and T.
 
-    name = "size"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the number of bytes."""
-        match = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)([KMGT]?)(?:i?B)?", str(value), re.IGNORECASE)
-        size = int(float(match[1]) * UNITS_BYTES[match[2].upper()]) if match else 0
-        if size < MIN_BYTES:
-            self.fail(f"'{value}' is not a valid size (hint: use at least 1M, such as 500M or 2G)", param, ctx)
-        return size
+    Raises ValueError.
+    """
+    match = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)([KMGT]?)(?:i?B)?", str(value), re.IGNORECASE)
+    size_bytes = int(float(match[1]) * UNITS_BYTES[match[2].upper()]) if match else 0
+    if size_bytes < MIN_BYTES:
+        raise ValueError(f"'{value}' is not a valid size (hint: use at least 1M, such as 500M or 2G)")
+    return size_bytes
 
 
 def wide_columns() -> Sequence[Column]:
@@ -214,14 +212,7 @@ def name_of(_context: click.Context, parameter: click.Parameter, value: str | No
     return value or ""
 
 
-class RunName(click.ParamType["str"]):
-    """The parameter type of --name: a name that agents accept."""
-
-    name = "name"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        try:
-            require_accepted("name", value, MAX_NAME_CHARS)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-        return str(value)
+def run_name(text: str) -> str:
+    """Return the name of a run. Raises ValueError if agents do not accept it."""
+    require_accepted("name", text, MAX_NAME_CHARS)
+    return text

@@ -9,7 +9,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,10 +17,13 @@ from cli.errors import CasstatError
 from cli.parameters.agent_options import NAMES, agent_options
 from cli.parameters.jolokia_options import OPTIONS as JOLOKIA_OPTIONS
 from cli.parameters.jolokia_options import TRUSTED_USER, JolokiaSettings
-from cli.parameters.parameter_types import Duration, RunName, Size
+from cli.parameters.parameter_types import Duration, run_name, size
 from collector.printable import one_line
 from collector.recording.header import MAX_MEMORY_BYTES, MAX_SERIES, TooManySeriesError
 from collector.recording.object_store import is_object_url
+
+if TYPE_CHECKING:
+    from exporters.results.summary.conditions import Condition
 
 STATM = Path("/proc/self/statm")
 DATA_FIELD = 5
@@ -35,14 +38,8 @@ class ObjectUrl(str):
     __slots__ = ()
 
 
-class RecordingPath(click.ParamType["Path | ObjectUrl"]):
-    """A path, or a URL of object storage."""
-
-    name = "path"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> "Path | ObjectUrl":
-        text = str(value)
-        return ObjectUrl(text) if is_object_url(text) else Path(text)
+def recording_path(text: str) -> Path | ObjectUrl:
+    return ObjectUrl(text) if is_object_url(text) else Path(text)
 
 
 @contextmanager
@@ -55,24 +52,17 @@ def output_folder(folder: Path) -> Iterator[None]:
         raise CasstatError(f"{error.filename or folder}: cannot write: {one_line(error.strerror or error)}") from None
 
 
-class SecretPattern(click.ParamType["re.Pattern[str]"]):
-    """The parameter type of --redact."""
-
-    name = "pattern"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> "re.Pattern[str]":
-        if isinstance(value, re.Pattern):
-            return value
-        try:
-            return re.compile(str(value), re.MULTILINE)
-        except (re.error, OverflowError, RecursionError) as error:
-            # The pattern itself may be a secret.
-            self.fail(f"not a regular expression: {getattr(error, 'msg', error)}", param, ctx)
+def _secret_pattern(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text, re.MULTILINE)
+    except (re.error, OverflowError, RecursionError) as error:
+        # The pattern itself may be a secret.
+        raise ValueError(f"not a regular expression: {getattr(error, 'msg', error)}") from None
 
 
 redact_option = click.option(
     "--redact",
-    type=SecretPattern(),
+    type=_secret_pattern,
     multiple=True,
     metavar="REGEX",
     help="Also replace matches of REGEX, or its first group, in all that is written (repeatable).  [known forms]",
@@ -90,7 +80,7 @@ def read_limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option(
             "--max-memory",
-            type=Size(),
+            type=size,
             default=str(MAX_MEMORY_BYTES),
             metavar="SIZE",
             help=f"Maximum memory per process.  [{MAX_MEMORY_BYTES >> 30}G]",
@@ -129,56 +119,34 @@ def memory_limit(limit_bytes: int, message: str = MESSAGE, hint: str = HINT) -> 
     try:
         yield
     except (MemoryError, BrokenProcessPool):
-        size = f"{limit_bytes / (1 << 30):.3g}G"
-        raise CasstatError(f"{message} {size} of memory (hint: {hint})") from None
+        raise CasstatError(f"{message} {limit_bytes / (1 << 30):.3g}G of memory (hint: {hint})") from None
     except TooManySeriesError as error:
         raise CasstatError(f"{error} (hint: raise --max-series)") from None
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, before)
 
 
-class Tag(click.ParamType["tuple[str, str]"]):
-    """The parameter type of --tag: a key and a value, written KEY=VALUE."""
-
-    name = "tag"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
-        if isinstance(value, tuple):
-            return value
-        key, equals, text = str(value).partition("=")
-        if not key or not equals:
-            self.fail(f"'{value}': expected KEY=VALUE", param, ctx)
-        return key, text
+def _tag(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise ValueError(f"'{text}': expected KEY=VALUE")
+    return key, value
 
 
-class LinePattern(click.ParamType["re.Pattern[bytes]"]):
-    """The parameter type of --mark-regex."""
-
-    name = "pattern"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> "re.Pattern[bytes]":
-        if isinstance(value, re.Pattern):
-            return value
-        try:
-            return re.compile(os.fsencode(str(value)))
-        except (re.error, OverflowError, RecursionError) as error:
-            self.fail(f"'{value}' is not a regular expression: {error}", param, ctx)
+def _line_pattern(text: str) -> re.Pattern[bytes]:
+    try:
+        return re.compile(os.fsencode(text))
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"'{text}' is not a regular expression: {error}") from None
 
 
-class ConditionType(click.ParamType["Any"]):
-    """The parameter type of --fail-if."""
+def condition(text: str) -> "Condition":
+    from exporters.results.summary.conditions import condition_of
 
-    name = "condition"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from exporters.results.summary.conditions import Condition, condition_of
-
-        if isinstance(value, Condition):
-            return value
-        try:
-            return condition_of(str(value))
-        except ValueError as error:
-            self.fail(f"'{value}': {error}", param, ctx)
+    try:
+        return condition_of(text)
+    except ValueError as error:
+        raise ValueError(f"'{text}': {error}") from None
 
 
 class CommandAfterDashes(click.Command):
@@ -206,9 +174,9 @@ _OPTIONS = {
     "seeds": click.option(
         "--seed", "seeds", multiple=True, metavar="NODE", help="Record this agent's whole cluster (repeatable)."
     ),
-    "name": click.option("--name", type=RunName(), metavar="NAME", help="Name of the run.  [the command's name]"),
+    "name": click.option("--name", type=run_name, metavar="NAME", help="Name of the run.  [the command's name]"),
     "tags": click.option(
-        "--tag", "tags", type=Tag(), multiple=True, metavar="KEY=VALUE", help="Tag of the run (repeatable)."
+        "--tag", "tags", type=_tag, multiple=True, metavar="KEY=VALUE", help="Tag of the run (repeatable)."
     ),
     "duration": click.option(
         "--duration",
@@ -231,13 +199,13 @@ _OPTIONS = {
     ),
     "mark_regex": click.option(
         "--mark-regex",
-        type=LinePattern(),
+        type=_line_pattern,
         metavar="PATTERN",
         help="Mark the run at each line of output that matches; a mark begins a phase.",
     ),
     "fail_if": click.option(
         "--fail-if",
-        type=ConditionType(),
+        type=condition,
         multiple=True,
         metavar="CONDITION",
         help="Exit with status 1 if a condition such as 'read_p99_ms > 10' holds in a phase (repeatable).",

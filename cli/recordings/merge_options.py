@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from cli.parameters.parameter_types import Duration, TimeOfDay, name_of, range_options
-from cli.parameters.recording_options import RecordingPath
+from cli.parameters.recording_options import recording_path
 from collector.recording.header import MAX_SERIES
 from collector.runs.run import MAX_OFFSET_S
 
@@ -39,28 +39,23 @@ class MergeSettings:
     max_series: int = MAX_SERIES
 
 
-class Clock(click.ParamType["tuple[str, float]"]):
-    """The parameter type of --clock: a node and the seconds by which its clock is ahead, written NODE=SECONDS."""
-
-    name = "clock"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, float]:
-        """Return the node's name and the seconds."""
-        node, _, text = str(value).rpartition("=")
-        try:
-            seconds = float(text)
-        except ValueError:
-            seconds = nan
-        # Reject NaN, and offsets of more than a century, which must be typos.
-        if not abs(seconds) <= MAX_OFFSET_S:
-            self.fail(f"'{value}': expected NODE=SECONDS, with at most {MAX_OFFSET_S:.0f} seconds", param, ctx)
-        return node, seconds
+def _clock(text: str) -> tuple[str, float]:
+    """Return the node, and the seconds by which its clock is ahead, in NODE=SECONDS. Raises ValueError."""
+    node, _, number = text.rpartition("=")
+    try:
+        seconds = float(number)
+    except ValueError:
+        seconds = nan
+    # Reject NaN, and offsets of more than a century, which must be typos.
+    if not abs(seconds) <= MAX_OFFSET_S:
+        raise ValueError(f"'{text}': expected NODE=SECONDS, with at most {MAX_OFFSET_S:.0f} seconds")
+    return node, seconds
 
 
 def merge_options(command: Command) -> Command:
     """Add the options that all merging commands share."""
     options = [
-        click.argument("paths", type=RecordingPath(), nargs=-1, required=True),
+        click.argument("paths", type=recording_path, nargs=-1, required=True),
         click.option(
             "-i",
             "--interval",
@@ -78,7 +73,7 @@ def merge_options(command: Command) -> Command:
         click.option(
             "--clock",
             "clocks",
-            type=Clock(),
+            type=_clock,
             multiple=True,
             metavar="NODE=SECONDS",
             help="Seconds by which NODE's clock is ahead (repeatable).",
