@@ -1,6 +1,5 @@
 """Sample the local node, record it and export its metrics"""
 
-import copy
 import os
 from collections.abc import Mapping
 from dataclasses import fields
@@ -22,9 +21,8 @@ from cli.agent.agent_config import (
 from cli.commands import line
 from cli.line.node_selection import DEFAULT_S, LineSettings
 from cli.parameters.jolokia_options import JolokiaSettings
-from cli.parameters.parameter_types import Duration, size
+from cli.parameters.parameter_types import Duration
 from collector.agents.addresses import AGENT_PORT
-from collector.recording.header import FULL_EVERY
 from exporters.metrics_page.metric_family import DEFAULT_S as BOUNDS_S
 
 GROUP = "monitor"
@@ -100,19 +98,8 @@ def _host_names(_context: click.Context, _parameter: click.Parameter, names: tup
     default=lambda: journal_folder(os.environ),
     help="Directory for the journal.  [$STATE_DIRECTORY, /var/lib/casstat or ~/.local/state/casstat]",
 )
-@click.option(
-    "--journal-limit",
-    type=size,
-    metavar="SIZE",
-    help="Maximum size of a node's journal; the oldest files are deleted first.  [2G]",
-)
-@click.option(
-    "--journal-sync",
-    type=click.Choice(["never", "frame", "tick"]),
-    default="frame",
-    help="Fsync the journal after every frame or tick, or never (matters only if the machine crashes)."
-    f"  [frame: every {FULL_EVERY} ticks]",
-)
+@line.JOURNAL_LIMIT
+@line.JOURNAL_SYNC
 @click.option(
     "--listen",
     metavar="HOST:PORT",
@@ -200,10 +187,5 @@ def _settings(options: Mapping[str, Any]) -> AgentSettings:
     return AgentSettings(line=LineSettings(jolokia=jolokia, **shared), **given)
 
 
-for parameter in line.command.params:
-    if parameter.name in {*OF_THE_LINE, *(field.name for field in fields(JolokiaSettings))}:
-        option = copy.copy(parameter)
-        if isinstance(option, click.Option):
-            option.help = HELP.get(option.name or "", option.help)
-        command.params.append(option)
+command.params += line.copied_options({*OF_THE_LINE, *(field.name for field in fields(JolokiaSettings))}, HELP)
 set_variable_names(command)

@@ -1,7 +1,6 @@
 """Find the highest rate within an objective"""
 
 import re
-from pathlib import Path
 from typing import Any
 
 import click
@@ -9,7 +8,7 @@ import click
 from cli.errors import CasstatError
 from cli.install_hint import ANALYSIS, require_packages
 from cli.parameters.parameter_types import Duration, run_name
-from cli.parameters.recording_options import CommandAfterDashes, condition, record_options
+from cli.parameters.recording_options import CommandAfterDashes, condition, output_option, record_options
 
 GROUP = "experiment"
 
@@ -61,14 +60,7 @@ def _rate_range(text: str) -> tuple[float, float]:
 @click.option("--max-time", "max_time_s", type=Duration(), help="Begin no step that would end after this time.")
 @click.option("--resume", is_flag=True, help="Continue the search in the directory of -o.")
 @click.option("--name", type=run_name, metavar="NAME", help="Name of the search.  [the command's name]")
-@click.option(
-    "-o",
-    "--output",
-    "folder",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Directory for the search.  [casstat-runs/DATE-TIME-NAME]",
-)
+@output_option("Directory for the search.  [casstat-runs/DATE-TIME-NAME]")
 @record_options("cool_down", "duration", "fail_if", "folder", "mark_regex", "name", "serve", "warm_up")
 @click.pass_context
 def command(context: click.Context, /, **options: Any) -> None:

@@ -1,6 +1,5 @@
 """Show which metrics are available and how to fix the rest"""
 
-import copy
 import os
 import sys
 from typing import Any
@@ -11,6 +10,7 @@ from click.core import ParameterSource
 from cli.commands import line
 from cli.line.node_selection import LineSettings
 from cli.parameters.jolokia_options import PASSWORD, JolokiaSettings, jolokia_options
+from cli.parameters.parameter_types import format_option
 
 GROUP = "watch"
 
@@ -38,13 +38,7 @@ HELP = {
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @jolokia_options
-@click.option(
-    "--format",
-    "output",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    help="Output format; json prints one object per line.  [text]",
-)
+@format_option("Output format; json prints one object per line.  [text]")
 def command(jolokia: JolokiaSettings, output: str, **options: Any) -> None:
     """Show which metrics are available and how to fix the rest
 
@@ -100,17 +94,7 @@ def _advice(context: click.Context) -> Any:
     return Advice(called(), flags, root=os.geteuid() == 0)
 
 
-def _line_options() -> list[click.Parameter]:
-    """Return copies of the options in LINE_OPTIONS, bound to the same environment variables as the originals."""
-    options = []
-    for line_option in line.command.params:
-        if line_option.name in LINE_OPTIONS:
-            option = copy.copy(line_option)
-            option.envvar = line_option.envvar or f"CASSTAT_{line_option.name.upper()}"
-            if isinstance(option, click.Option):
-                option.help = HELP.get(line_option.name, option.help)
-            options.append(option)
-    return options
-
-
-command.params[:0] = _line_options()
+command.params[:0] = line.copied_options(LINE_OPTIONS, HELP)
+for _option in command.params[: len(LINE_OPTIONS)]:
+    # The environment variables are those of the default command.
+    _option.envvar = _option.envvar or f"CASSTAT_{(_option.name or '').upper()}"

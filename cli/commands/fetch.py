@@ -7,7 +7,7 @@ import click
 
 from cli.parameters.agent_options import agent_options
 from cli.parameters.parameter_types import Duration, range_options, run_name
-from cli.parameters.recording_options import recording_path
+from cli.parameters.recording_options import output_option, recording_path
 
 GROUP = "record"
 
@@ -16,14 +16,7 @@ GROUP = "record"
 @click.argument("nodes", nargs=-1, metavar="NODE...")
 @click.option("--last", type=Duration(1.0), metavar="DURATION", help="Length of the period, which ends now.")
 @range_options
-@click.option(
-    "-o",
-    "--output",
-    "folder",
-    type=recording_path,
-    metavar="DIR",
-    help="Directory to create for the run, or its URL in object storage.",
-)
+@output_option("Directory to create for the run, or its URL in object storage.", recording_path)
 @click.option(
     "--recover",
     type=click.Path(path_type=Path),

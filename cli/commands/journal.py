@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.errors import CasstatError, echo
+from cli.parameters.parameter_types import format_option
 from cli.parameters.recording_options import read_limits
 from cli.recordings.recording_arguments import finding_text, unfinished_text
 from collector.file_access import file_errors
@@ -64,7 +65,7 @@ def check(paths: tuple[Path, ...], max_series: int) -> None:
 
 @command.command()
 @PATHS
-@click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="Output format.  [text]")
+@format_option()
 @read_limits
 def info(paths: tuple[Path, ...], output: str, max_series: int) -> None:
     """Print the nodes, time range, size and state of recordings"""

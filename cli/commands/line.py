@@ -1,5 +1,7 @@
 """Sample the local Cassandra node, one line per interval"""
 
+import copy
+from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +14,22 @@ from cli.parameters.jolokia_options import jolokia_options
 from cli.parameters.parameter_types import ColumnNames, Duration, name_of, size
 from collector.recording.header import FULL_EVERY
 
-# Cassandra's rule for names, plus wildcards. Other characters could have a special meaning in a JMX object name.
 PATH = click.Path(path_type=Path)
+JOURNAL_LIMIT = click.option(
+    "--journal-limit",
+    type=size,
+    metavar="SIZE",
+    envvar="CASSTAT_JOURNAL_LIMIT",
+    help="Maximum size of a node's journal; the oldest files are deleted first.  [2G]",
+)
+JOURNAL_SYNC = click.option(
+    "--journal-sync",
+    type=click.Choice(["never", "frame", "tick"]),
+    default="frame",
+    envvar="CASSTAT_JOURNAL_SYNC",
+    help="Fsync the journal after every frame or tick, or never (matters only if the machine crashes)."
+    f"  [frame: every {FULL_EVERY} ticks]",
+)
 
 
 def show_all(context: click.Context, _parameter: click.Parameter, value: bool) -> None:
@@ -21,6 +37,15 @@ def show_all(context: click.Context, _parameter: click.Parameter, value: bool) -
     if value and not context.resilient_parsing:
         click.echo(help_page(context, is_complete=True))
         context.exit()
+
+
+def copied_options(names: Container[str | None], helps: Mapping[str, str] = {}) -> list[click.Option]:
+    """Return copies of the default command's options with these names, some with other help texts."""
+    options = [copy.copy(option) for option in command.params if isinstance(option, click.Option)]
+    options = [option for option in options if option.name in names]
+    for option in options:
+        option.help = helps.get(option.name or "", option.help)
+    return options
 
 
 class LineCommand(click.Command):
@@ -114,23 +139,8 @@ class LineCommand(click.Command):
     help="Output format.  [text]",
 )
 @click.option("-m", "--jmx-port", type=click.IntRange(1, 65535), help="JMX port of the node to sample.  [detected]")
-@click.option(
-    "--journal-limit",
-    "journal_limit",
-    type=size,
-    metavar="SIZE",
-    envvar="CASSTAT_JOURNAL_LIMIT",
-    help="Maximum size of a node's journal; the oldest files are deleted first.  [2G]",
-)
-@click.option(
-    "--journal-sync",
-    "journal_sync",
-    type=click.Choice(["never", "frame", "tick"]),
-    default="frame",
-    envvar="CASSTAT_JOURNAL_SYNC",
-    help="Fsync the journal after every frame or tick, or never (matters only if the machine crashes)."
-    f"  [frame: every {FULL_EVERY} ticks]",
-)
+@JOURNAL_LIMIT
+@JOURNAL_SYNC
 @click.option(
     "--source",
     type=click.Choice(["auto", "jolokia", "nodetool", "host"]),

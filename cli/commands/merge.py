@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from cli.errors import echo
-from cli.parameters.recording_options import ObjectUrl, read_limits, recording_path
+from cli.parameters.recording_options import ObjectUrl, output_option, read_limits, recording_path
 from cli.recordings.merge_options import merge_options
 
 GROUP = "analyse"
@@ -15,15 +15,7 @@ GROUP = "analyse"
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @merge_options
-@click.option(
-    "-o",
-    "--output",
-    "folder",
-    type=recording_path,
-    metavar="DIR",
-    required=True,
-    help="Directory or URL of object storage to write to.",
-)
+@output_option("Directory or URL of object storage to write to.", recording_path, required=True)
 @click.option("--series", is_flag=True, help="Also write every recorded series as Parquet.")
 @click.option(
     "--scheduler",

@@ -4,6 +4,7 @@ import json
 
 import click
 
+from cli.parameters.parameter_types import format_option
 from collector.model.metric import Metric
 from collector.node.catalogue import CATALOGUE
 from exporters.catalogue_page import page
@@ -35,13 +36,7 @@ def _text(metrics: list[Metric]) -> str:
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("pattern", default="")
-@click.option(
-    "--format",
-    "output",
-    type=click.Choice(["text", "json", "markdown"]),
-    default="text",
-    help="Output format; markdown generates docs/metrics.md.  [text]",
-)
+@format_option("Output format; markdown generates docs/metrics.md.  [text]", ["markdown"])
 def command(pattern: str, output: str) -> None:
     """List all metrics with kind, unit, labels and description
 

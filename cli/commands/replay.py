@@ -1,6 +1,5 @@
 """Print the rows of a recording"""
 
-import copy
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -250,4 +249,4 @@ def _recording(path: Path, node: str, recordings: Mapping[Path, NodeFiles]) -> N
     return next(iter(named.values()), NodeFiles([], None, None))
 
 
-command.params.extend(copy.copy(option) for option in line.command.params if option.name in OF_THE_LINE)
+command.params += line.copied_options(OF_THE_LINE)

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from cli.errors import echo
-from cli.parameters.recording_options import ObjectUrl, recording_path
+from cli.parameters.recording_options import ObjectUrl, output_option, recording_path
 from cli.recordings.object_storage import local_copies, local_output
 
 GROUP = "analyse"
@@ -14,14 +14,7 @@ GROUP = "analyse"
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("run", metavar="RUN", type=recording_path)
-@click.option(
-    "-o",
-    "--output",
-    "folder",
-    type=recording_path,
-    metavar="DIR",
-    help="Directory or URL of object storage to write to.  [RUN]",
-)
+@output_option("Directory or URL of object storage to write to.  [RUN]", recording_path)
 @click.option(
     "--cost-per-hour",
     type=click.FloatRange(min=0, max=1e12, min_open=True),

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from cli.parameters.agent_options import agent_options
+from cli.parameters.parameter_types import format_option
 from cli.parameters.recording_options import redact_option
 
 GROUP = "analyse"
@@ -18,7 +19,7 @@ NOT_REDACTED = 1
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("locations", nargs=-1, metavar="[DIR|NODE|URL]...")
-@click.option("--format", "output", type=click.Choice(("text", "json")), default="text", help="Output format.  [text]")
+@format_option()
 @redact_option
 @agent_options
 @click.pass_context

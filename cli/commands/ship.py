@@ -2,10 +2,11 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
-from cli.parameters.parameter_types import Duration, TimeOfDay, range_options
+from cli.parameters.parameter_types import Duration, range_options
 from cli.parameters.recording_options import read_limits
 
 GROUP = "monitor"
@@ -44,16 +45,7 @@ class ShipCommand(click.Command):
     help="Maximum time to keep retrying a store that accepts nothing.  [60s]",
 )
 @read_limits
-def command(
-    path: Path,
-    urls: tuple[str, ...],
-    begin: "float | TimeOfDay | None",
-    end: "float | TimeOfDay | None",
-    phase: str | None,
-    state: Path | None,
-    patience: float,
-    max_series: int,
-) -> None:
+def command(patience: float, **options: Any) -> None:
     """Push a recording to time series databases
 
     PATH is the DIR given to `casstat -w DIR`, its subdirectory DIR/NODE, a single file, or a run directory. With
@@ -64,5 +56,5 @@ def command(
     """
     from cli.recordings.ship_program import Order, ship
 
-    if not ship(Order(path, urls, begin, end, state, patience, max_series, phase)):
+    if not ship(Order(patience_s=patience, **options)):
         sys.exit(1)

@@ -1,9 +1,11 @@
 """Simulate many agents, to size a store"""
 
+from typing import Any
+
 import click
 
 from cli.commands.ship import ShipCommand
-from cli.parameters.parameter_types import Duration
+from cli.parameters.parameter_types import Duration, format_option
 
 GROUP = "experiment"
 
@@ -33,32 +35,16 @@ MAX_NODES, MAX_TABLES, MAX_INTERVAL_S = 5000, 1000, 3600.0
 @click.option(
     "--cluster", metavar="NAME", default="simulated", help="Name of the cluster, for several processes.  [simulated]"
 )
-@click.option(
-    "--format",
-    "output",
-    type=click.Choice(("text", "json")),
-    default="text",
-    help="Output format; json prints one object per interval, and one for the summary.  [text]",
-)
-def command(
-    nodes: int,
-    tables: int,
-    interval: float,
-    urls: tuple[str, ...],
-    listen: str | None,
-    duration: float | None,
-    seed: int,
-    cluster: str,
-    output: str,
-) -> None:
+@format_option("Output format; json prints one object per interval, and one for the summary.  [text]")
+def command(interval: float, duration: float | None, **options: Any) -> None:
     """Simulate many agents, to size a store
 
     Pushes what the agents of a loaded cluster would push, serves what they would serve, or both. Each row shows what
     the stores accepted in the interval, and the simulated ticks: if fewer than due, this process is the limit, not the
     store.
     """
-    if not urls and listen is None:
+    if not options["urls"] and options["listen"] is None:
         raise click.UsageError("nothing to do (hint: use --to URL to push, or --listen PORT to serve)")
     from cli.simulate.simulate_program import SimulateSettings, run
 
-    run(SimulateSettings(nodes, tables, interval, urls, listen, duration, seed, cluster, output))
+    run(SimulateSettings(interval_s=interval, duration_s=duration, **options))

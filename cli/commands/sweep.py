@@ -1,13 +1,12 @@
 """Record a command with every combination of parameters"""
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from cli.install_hint import ANALYSIS, require_packages
 from cli.parameters.parameter_types import Duration, run_name
-from cli.parameters.recording_options import CommandAfterDashes, record_options
+from cli.parameters.recording_options import CommandAfterDashes, output_option, record_options
 
 GROUP = "experiment"
 
@@ -40,14 +39,7 @@ GROUP = "experiment"
 @click.option("--resume", is_flag=True, help="Continue the sweep in the directory of -o.")
 @click.option("--yes", "confirmed", is_flag=True, help="Do not ask before more than 1000 runs.")
 @click.option("--name", type=run_name, metavar="NAME", help="Name of the sweep.  [the command's name]")
-@click.option(
-    "-o",
-    "--output",
-    "folder",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Directory of the sweep.  [casstat-runs/DATE-TIME-NAME]",
-)
+@output_option("Directory of the sweep.  [casstat-runs/DATE-TIME-NAME]")
 @record_options("fail_if", "name", "folder")
 @click.pass_context
 def command(context: click.Context, /, **options: Any) -> None:

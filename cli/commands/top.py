@@ -8,7 +8,7 @@ import click
 
 from cli.parameters.agent_options import NAMES, agent_options
 from cli.parameters.jolokia_options import OPTIONS, JolokiaSettings
-from cli.parameters.parameter_types import ColumnNames, Duration, range_options
+from cli.parameters.parameter_types import ColumnNames, Duration, format_option, range_options
 from cli.parameters.recording_options import read_limit_options
 
 if TYPE_CHECKING:
@@ -58,13 +58,7 @@ def _columns() -> "Sequence[Column]":
 @click.option(
     "-n", "--count", type=click.IntRange(min=1), help="Number of tables to print before exiting, one per tick."
 )
-@click.option(
-    "--format",
-    "output",
-    type=click.Choice(("text", "json")),
-    default="text",
-    help="Output format; json prints one object per tick.  [text]",
-)
+@format_option("Output format; json prints one object per tick.  [text]")
 @click.option(
     "--columns",
     type=ColumnNames(_columns, SETS),

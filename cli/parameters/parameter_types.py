@@ -22,6 +22,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 UNITS_BYTES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 MIN_BYTES = 1 << 20
 HELP = "help"
+# Cassandra's rule for names, plus wildcards. Other characters could have a special meaning in a JMX object name.
 NAME = re.compile(r"[\w*?]+", re.ASCII)
 
 
@@ -142,6 +143,12 @@ def range_options(command: Command) -> Command:
     begin = click.option("--from", "begin", type=Moment(), help=f"Start of the time range: {TIME_EXAMPLES}.")
     end = click.option("--until", "end", type=Moment(), help="End of the time range, inclusive, in the same formats.")
     return begin(end(command))
+
+
+def format_option(text: str = "Output format.  [text]", more: Sequence[str] = ()) -> Any:
+    """Return the option --format, whose help is `text`, with the argument `output`; `more` are formats beside JSON."""
+    formats = click.Choice(("text", "json", *more))
+    return click.option("--format", "output", type=formats, default="text", help=text)
 
 
 def size(value: object) -> int:

@@ -30,6 +30,7 @@ DATA_FIELD = 5
 MESSAGE = "reading the recordings requires more than"
 HINT = "read fewer nodes or a shorter time range, or raise --max-memory"
 MIN_DURATION_S = 1.0
+_PATH = click.Path(path_type=Path)
 
 
 class ObjectUrl(str):
@@ -40,6 +41,11 @@ class ObjectUrl(str):
 
 def recording_path(text: str) -> Path | ObjectUrl:
     return ObjectUrl(text) if is_object_url(text) else Path(text)
+
+
+def output_option(text: str, kind: Any = _PATH, *, required: bool = False) -> Any:
+    """Return the option -o, whose help is `text`, with the argument `folder`."""
+    return click.option("-o", "--output", "folder", type=kind, metavar="DIR", required=required, help=text)
 
 
 @contextmanager
@@ -189,14 +195,7 @@ _OPTIONS = {
     "cool_down": click.option(
         "--cool-down", type=Duration(), default=0.0, help="Time to keep recording after the command ends.  [0s]"
     ),
-    "folder": click.option(
-        "-o",
-        "--output",
-        "folder",
-        type=click.Path(path_type=Path),
-        metavar="DIR",
-        help="Directory to create for the run.  [casstat-runs/DATE-TIME-NAME]",
-    ),
+    "folder": output_option("Directory to create for the run.  [casstat-runs/DATE-TIME-NAME]"),
     "mark_regex": click.option(
         "--mark-regex",
         type=_line_pattern,
