@@ -26,10 +26,11 @@ def handling(handlers: Mapping[int, Handler]) -> Iterator[None]:
 
 def interruptible() -> AbstractContextManager[None]:
     """In the block, SIGTERM and SIGHUP act like Ctrl-C, unless they are ignored."""
-    return handling({signal.SIGTERM: _interrupt, signal.SIGHUP: _interrupt})
+    return handling({signal.SIGTERM: interrupt, signal.SIGHUP: interrupt})
 
 
-def _interrupt(*_: object) -> None:
+def interrupt(*_: object) -> None:
+    """Handle a signal like Ctrl-C. Raises KeyboardInterrupt."""
     raise KeyboardInterrupt
 
 

@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from cli.agent.journal_uploads import LAST_S, JournalUploads
 from cli.errors import CasstatError
@@ -28,24 +28,11 @@ PATIENCE_S = 1.0
 AGAIN_S = 60.0
 
 
-class _Running(Protocol):
-    """A sink or an upload, with a thread of its own."""
-
-    @property
-    def exports_page(self) -> bool:
-        """Whether it depends on the options of /metrics."""
-
-    def health(self) -> SinkHealth: ...
-
-    def stop(self) -> None:
-        """Tell the thread to end, without waiting for it."""
-
-    def wait(self, patience_s: float) -> None:
-        """Wait for the thread to end."""
-
-
 class _RunningSink:
-    """A sink's thread. It begins when the thread of `predecessor`, which has the same checkpoint, has ended."""
+    """A sink's thread. It begins when the thread of `predecessor`, which has the same checkpoint, has ended.
+
+    exports_page  whether the sink depends on the options of /metrics.
+    """
 
     def __init__(
         self,
@@ -110,7 +97,7 @@ class Sinks:
         self._create = create
         self._journal = journal
         self._options: Options | None = None
-        self._running: dict[str, _Running] = {}
+        self._running: dict[str, _RunningSink | JournalUploads] = {}
         # The sinks that were told to stop, by name: their threads may still be ending.
         self._ending: dict[str, _RunningSink] = {}
 
@@ -156,7 +143,7 @@ class Sinks:
             limit_s = LAST_S if isinstance(running, JournalUploads) else patience_s
             running.wait(max(begin_s + limit_s - time.monotonic(), 0.0))
 
-    def _start(self, url: str, start: Position, identity: Identity) -> _Running:
+    def _start(self, url: str, start: Position, identity: Identity) -> _RunningSink | JournalUploads:
         if is_object_url(url) and self._journal is not None:
             state = self._plan.state_folder or self._journal
             uploads = JournalUploads(url, self._journal, identity.node, state, self._log)
@@ -198,8 +185,7 @@ def _valid_sink(url: str) -> str:
 def _valid_upload(url: str) -> str:
     """Return the name of object storage. Raises ObjectStoreError, and CasstatError if a package is missing."""
     name = object_store_name(url)
-    package = package_for(url)
-    require_packages(f"--to {name}", package)
+    require_packages(f"--to {name}", package_for(url))
     return name
 
 

@@ -7,7 +7,7 @@ import click
 
 from cli.parameters.agent_options import agent_options
 from cli.parameters.parameter_types import Duration, range_options, run_name
-from cli.parameters.recording_options import output_option, recording_path
+from cli.parameters.recording_options import RecordingPath, output_option
 
 GROUP = "record"
 
@@ -16,7 +16,7 @@ GROUP = "record"
 @click.argument("nodes", nargs=-1, metavar="NODE...")
 @click.option("--last", type=Duration(1.0), metavar="DURATION", help="Length of the period, which ends now.")
 @range_options
-@output_option("Directory to create for the run, or its URL in object storage.", recording_path)
+@output_option("Directory to create for the run, or its URL in object storage.", RecordingPath())
 @click.option(
     "--recover",
     type=click.Path(path_type=Path),

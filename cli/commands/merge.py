@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from cli.errors import echo
-from cli.parameters.recording_options import ObjectUrl, output_option, read_limits, recording_path
+from cli.parameters.recording_options import ObjectUrl, RecordingPath, output_option, read_limits
 from cli.recordings.merge_options import merge_options
 
 GROUP = "analyse"
@@ -15,7 +15,7 @@ GROUP = "analyse"
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @merge_options
-@output_option("Directory or URL of object storage to write to.", recording_path, required=True)
+@output_option("Directory or URL of object storage to write to.", RecordingPath(), required=True)
 @click.option("--series", is_flag=True, help="Also write every recorded series as Parquet.")
 @click.option(
     "--scheduler",

@@ -7,7 +7,7 @@ import click
 
 from cli.errors import echo
 from cli.parameters.parameter_types import Duration
-from cli.parameters.recording_options import ObjectUrl, output_option, read_limits, recording_path
+from cli.parameters.recording_options import ObjectUrl, RecordingPath, output_option, read_limits
 from cli.recordings.merge_options import merge_options
 
 GROUP = "analyse"
@@ -32,7 +32,7 @@ def _list(context: click.Context, _parameter: click.Parameter, wanted: bool) -> 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @merge_options
-@output_option("Directory or URL of object storage to write to.", recording_path, required=True)
+@output_option("Directory or URL of object storage to write to.", RecordingPath(), required=True)
 @click.option("--only", default="", metavar="NAMES", help="Plots to draw, comma-separated (--list prints them).  [all]")
 @click.option(
     "--list", is_flag=True, is_eager=True, expose_value=False, callback=_list, help="List the plots and exit."

@@ -13,7 +13,7 @@ from cli.commands import line
 from cli.errors import CasstatError, note
 from cli.line.node_selection import LineSettings
 from cli.parameters.parameter_types import Duration, TimeOfDay, range_options
-from cli.parameters.recording_options import ObjectUrl, read_limits, recording_path
+from cli.parameters.recording_options import ObjectUrl, RecordingPath, read_limits
 from cli.recordings.object_storage import local_copies
 from cli.recordings.recording_arguments import (
     NodeFiles,
@@ -55,7 +55,7 @@ OF_THE_LINE = (
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("path", type=recording_path)
+@click.argument("path", type=RecordingPath())
 @click.option("-i", "--interval", type=Duration(0.001), help="Interval between rows.  [as recorded]")
 @range_options
 @click.option("--node", default="", metavar="NAME", help="Node to replay, if there are several.")

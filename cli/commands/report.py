@@ -6,15 +6,15 @@ from typing import Any
 import click
 
 from cli.errors import echo
-from cli.parameters.recording_options import ObjectUrl, output_option, recording_path
+from cli.parameters.recording_options import ObjectUrl, RecordingPath, output_option
 from cli.recordings.object_storage import local_copies, local_output
 
 GROUP = "analyse"
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("run", metavar="RUN", type=recording_path)
-@output_option("Directory or URL of object storage to write to.  [RUN]", recording_path)
+@click.argument("run", metavar="RUN", type=RecordingPath())
+@output_option("Directory or URL of object storage to write to.  [RUN]", RecordingPath())
 @click.option(
     "--cost-per-hour",
     type=click.FloatRange(min=0, max=1e12, min_open=True),
@@ -24,7 +24,7 @@ GROUP = "analyse"
 @click.option("--currency", default="USD", metavar="NAME", help="Currency of --cost-per-hour.  [USD]")
 @click.option(
     "--baseline",
-    type=recording_path,
+    type=RecordingPath(),
     metavar="RUN",
     help="Run to compare with; the report then includes the differences of the results and of the settings.",
 )

@@ -39,8 +39,13 @@ class ObjectUrl(str):
     __slots__ = ()
 
 
-def recording_path(text: str) -> Path | ObjectUrl:
-    return ObjectUrl(text) if is_object_url(text) else Path(text)
+class RecordingPath(click.ParamType["Path | ObjectUrl"]):
+    """A path, or a URL of object storage."""
+
+    name = "path"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> "Path | ObjectUrl":
+        return ObjectUrl(value) if is_object_url(str(value)) else Path(str(value))
 
 
 def output_option(text: str, kind: Any = _PATH, *, required: bool = False) -> Any:

@@ -25,7 +25,7 @@ from collector.file_access import file_errors
 from collector.printable import one_line
 from collector.redaction.redactor import Redactor
 from collector.runs.cluster_members import Membership, clusters_of
-from collector.runs.run import NodeClock, Run, RunCommand, RunNode, phases_of
+from collector.runs.run import Run, RunCommand, RunNode, phases_of
 from collector.runs.run_clock import RunClock, marks_on_run_clock, recorder_clocks
 from collector.runs.run_file import redacted_run, write_run
 from collector.runs.run_texts import step_text
@@ -223,13 +223,9 @@ def _is_before(node: RunNode, tick_s: float, first_s: float, command_end_s: floa
     return before_s > 0
 
 
-def _change_s(clocks: Sequence[NodeClock]) -> float:
-    """Return how far a clock moved relative to the local one between its first and last measurement."""
-    return clocks[-1].offset_s - clocks[0].offset_s if clocks else 0.0
-
-
 def _warn_about_clock(node: RunNode) -> None:
-    change_s = _change_s(node.clocks)
+    """Print a note if the node's clock moved relative to the local one between its first and last measurement."""
+    change_s = node.clocks[-1].offset_s - node.clocks[0].offset_s if node.clocks else 0.0
     if node.interval_s is not None and abs(change_s) > node.interval_s / 2:
         note(f"{one_line(node.name)}: its clock changed by {change_s:+.2f} s during the run")
 

@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
@@ -185,17 +185,8 @@ def _local_agent(jolokia: JolokiaSettings, clients: AgentClients) -> RunAgents |
         return None
     # Another user could take the address later, when the agent has ended.
     local = RunAgents({LOCAL_AGENT: ""}, detected={LOCAL_AGENT: partial(listener_problem, users=users)})
-    return local if _has_agent(local.clients(clients).client(LOCAL_AGENT)) else None
-
-
-def _has_agent(client: AgentClient) -> bool:
-    try:
-        content = client.json("/api/v1/node")
-    except AgentError:
-        return False
-    finally:
-        client.close()
-    return isinstance(content, dict) and "casstat" in content
+    with closing(local.clients(clients).client(LOCAL_AGENT)) as client:
+        return local if "casstat" in description_of(client) else None
 
 
 def seeds_of(nodes: Sequence[str], clients: AgentClients) -> list[NodeAddress]:
@@ -219,15 +210,13 @@ def with_peers(nodes: Sequence[str], clients: AgentClients) -> list[NodeAddress]
     addresses = dict.fromkeys(seeds)
     failures = []
     for seed in seeds:
-        client = clients.client(seed)
         try:
-            addresses |= dict.fromkeys(map(seed.with_host, _peers(client)))
+            with closing(clients.client(seed)) as client:
+                addresses |= dict.fromkeys(map(seed.with_host, _peers(client)))
         except AgentError as error:
             failures.append(str(error))
         except (KeyError, TypeError):
             failures.append(f"{seed.url}: the response does not describe a node")
-        finally:
-            client.close()
     if len(failures) == len(seeds) and seeds:
         raise CasstatError(f"no seed answered: {one_line('; '.join(failures))}")
     for failure in failures:
@@ -263,16 +252,9 @@ def _is_host(peer: object) -> bool:
 def cluster_of(agents: RunAgents, clients: AgentClients) -> str:
     """Return the cluster name reported by the first agent that knows it; "" if none does."""
     for address in agents.journals:
-        client = clients.client(address)
-        try:
-            content = client.json("/api/v1/node")
-        except AgentError:
-            continue
-        finally:
-            client.close()
-        cluster = content.get("cluster") if isinstance(content, dict) else None
-        if cluster:
-            return one_line(cluster)
+        with closing(clients.client(address)) as client:
+            if cluster := description_of(client).get("cluster"):
+                return one_line(cluster)
     return ""
 
 
@@ -301,21 +283,14 @@ def states_of(clients: Sequence[AgentClient]) -> list[AgentState]:
             return AgentState()
         return AgentState(answers, tuple(one_line(f"{name} on {client.address.authority}") for name in names))
 
-    if not clients:
-        return []
-    with ThreadPoolExecutor(min(MAX_PARALLEL, len(clients))) as pool:
+    with ThreadPoolExecutor(MAX_PARALLEL) as pool:
         return list(pool.map(state, clients))
 
 
 def memberships_of(clients: Sequence[AgentClient], nodes: Sequence[RunNode]) -> list[Membership]:
     """Ask the agents of nodes what these know about their clusters."""
-    if not clients:
-        return []
-    with ThreadPoolExecutor(min(MAX_PARALLEL, len(clients))) as pool:
-        return [
-            membership_of(node.address, description)
-            for node, description in zip(nodes, pool.map(description_of, clients), strict=True)
-        ]
+    with ThreadPoolExecutor(MAX_PARALLEL) as pool:
+        return list(map(membership_of, (node.address for node in nodes), pool.map(description_of, clients)))
 
 
 def node_names(nodes: Sequence[RunNode]) -> dict[str, str]:

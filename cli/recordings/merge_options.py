@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from cli.parameters.parameter_types import Duration, TimeOfDay, name_of, range_options
-from cli.parameters.recording_options import recording_path
+from cli.parameters.recording_options import RecordingPath
 from collector.recording.header import MAX_SERIES
 from collector.runs.run import MAX_OFFSET_S
 
@@ -55,7 +55,7 @@ def _clock(text: str) -> tuple[str, float]:
 def merge_options(command: Command) -> Command:
     """Add the options that all merging commands share."""
     options = [
-        click.argument("paths", type=recording_path, nargs=-1, required=True),
+        click.argument("paths", type=RecordingPath(), nargs=-1, required=True),
         click.option(
             "-i",
             "--interval",

@@ -35,12 +35,6 @@ from collector.file_access import file_errors
 from collector.printable import one_line
 
 if TYPE_CHECKING:
-    from collector.merge.grid import Grid
-    from collector.merge.recordings import Recording
-    from collector.runs.run import Run
-
-
-if TYPE_CHECKING:
     from collector.merge.clock_correction import ClockCorrection
     from collector.merge.grid import Grid
     from collector.merge.merge_job import Job, Merged, NodeRun

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from operator import attrgetter
 from pathlib import Path
@@ -22,7 +23,7 @@ from collector.printable import count_text, local_time, one_line
 from collector.recording.object_store import is_object_url
 from collector.runs.cluster_members import member_texts
 from collector.runs.run import Run, RunCommand, RunNode
-from collector.runs.run_file import FILE, RunFileError, content_of, is_finite, is_run, read_run
+from collector.runs.run_file import FILE, content_of, is_finite, is_run
 from collector.runs.run_texts import step_text
 from exporters.results.summary.phase_summary import nodes_text, occurring, time_of_day
 from exporters.results.summary.summary_text import number_text, summary_lines
@@ -70,15 +71,13 @@ def listed_runs(locations: Sequence[str], agent: JolokiaSettings) -> list[Listed
             runs += _in_folder(folder)
             continue
         (address,) = clients.addresses([location])
-        client = clients.client(address)
         try:
-            runs += _on_agent(client)
+            with closing(clients.client(address)) as client:
+                runs += _on_agent(client)
         except AgentError as error:
             raise CasstatError(f"{error} (hint: give a directory or the address of an agent)") from None
         except (KeyError, TypeError):
             raise CasstatError(f"{address.url}: the response is not a list of runs") from None
-        finally:
-            client.close()
     return sorted(runs, key=attrgetter("begin_s"))
 
 
@@ -90,12 +89,9 @@ def _in_folder(folder: Path) -> list[ListedRun]:
     runs = []
     for path in paths:
         try:
-            run = read_run(path)
-        except OSError as error:
-            note(f"{path / FILE}: {error.strerror}")
-            continue
-        except RunFileError as error:
-            note(f"{path / FILE}: {error}")
+            run = read_run_in(path)
+        except CasstatError as error:
+            note(str(error))
             continue
         summaries = read_summaries(path)
         values = summaries[-1].values if summaries else {}

@@ -345,8 +345,7 @@ def _copied(path: Path, redactor: Redactor, is_compressed: bool, target: BinaryI
     """
     stream = RedactedStream(redactor)
     is_text = True
-    opener: Callable[[Path], BinaryIO] = _open_compressed if is_compressed else _open
-    with opener(path) as source:
+    with cast(BinaryIO, gzip.open(path) if is_compressed else path.open("rb")) as source:
         compressed = gzip.GzipFile("", "wb", 6, target, mtime=0) if target and is_compressed else None
         output = cast(BinaryIO, compressed) if compressed else target
         while data := source.read(CHUNK_BYTES):
@@ -360,14 +359,6 @@ def _copied(path: Path, redactor: Redactor, is_compressed: bool, target: BinaryI
         if compressed is not None:
             compressed.close()
     return stream.count, is_text
-
-
-def _open(path: Path) -> BinaryIO:
-    return path.open("rb")
-
-
-def _open_compressed(path: Path) -> BinaryIO:
-    return cast(BinaryIO, gzip.open(path, "rb"))
 
 
 def redact_written(folder: Path, redactor: Redactor, report: Callable[[str], None]) -> None:

@@ -7,11 +7,10 @@ import sys
 import termios
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
@@ -20,6 +19,7 @@ from cli.errors import CasstatError, echo
 from cli.parameters.agent_options import agent_access, warn_of_agents
 from cli.parameters.jolokia_options import JolokiaSettings, connect
 from cli.parameters.parameter_types import TimeOfDay
+from cli.process_setup import handling, interrupt
 from cli.runs.agent_clients import agent_clients
 from cli.top.node_table import why_not
 from cli.top.screen import screen
@@ -339,15 +339,8 @@ def _printer(settings: TopSettings, view: ViewState) -> Callable[[Frame], None]:
     return show
 
 
-class _ended_by_signals:  # noqa: N801 - used as a function
-    """Context manager that makes Ctrl-C and SIGTERM end its block without an error."""
-
-    def __enter__(self) -> None:
-        def end(_number: int, _frame: FrameType | None) -> None:
-            raise KeyboardInterrupt
-
-        self._before = signal.signal(signal.SIGTERM, end)
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> bool:
-        signal.signal(signal.SIGTERM, self._before)
-        return isinstance(error, KeyboardInterrupt)
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM end the block without an error."""
+    with suppress(KeyboardInterrupt), handling({signal.SIGTERM: interrupt}):
+        yield

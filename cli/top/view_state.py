@@ -5,14 +5,13 @@ The columns and sort order are saved if possible, and validated when they are re
 
 import contextlib
 import json
-import os
-import stat
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from collector.file_access import read_whole, replace_file
 from collector.node.metrics.requests import OPERATIONS
 from exporters.live.frame import ALL, Frame
 from exporters.live.live_columns import COLUMN_INDEX, COLUMNS
@@ -258,24 +257,13 @@ def remember(path: Path | None, view: ViewState) -> None:
     content = {"set": SETS[view.chosen].name, "columns": view.picked, "sort": view.sort, "reverse": view.reverse}
     with contextlib.suppress(OSError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}")
-        temporary.write_text(json.dumps(content) + "\n", encoding="utf-8")
-        temporary.replace(path)
+        replace_file(path, json.dumps(content).encode() + b"\n")
 
 
 def _content(path: Path | None) -> Mapping[str, Any]:
-    """Return the JSON object in the file; an empty one if the file is missing, unreadable, invalid or not regular."""
-    if path is None:
-        return {}
+    """Return the JSON object in the file; an empty one if the file is missing, unreadable or invalid."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except (OSError, ValueError):
-        return {}
-    try:
-        is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
-        content = json.loads(os.read(descriptor, MAX_BYTES)) if is_file else {}
+        content = json.loads(read_whole(path, MAX_BYTES)) if path else {}
     except (OSError, ValueError, RecursionError):
         return {}
-    finally:
-        os.close(descriptor)
     return content if isinstance(content, dict) else {}
