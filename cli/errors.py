@@ -1,6 +1,8 @@
-"""Defines the exception that ends a command with a message, and prints messages without control characters."""
+"""The exception that ends a command with a message, its causes, and messages without control characters."""
 
 import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import click
 
@@ -12,6 +14,15 @@ _HINT = re.compile(r"(?: |^)\(hint: ((?:[^()]|\([^()]*\))*)\)")
 
 class CasstatError(Exception):
     """An expected failure of a command. The message is one line with the cause and, where possible, a hint."""
+
+
+@contextmanager
+def errors_as(error_of: Callable[[str], Exception], *kinds: type[Exception]) -> Iterator[None]:
+    """Turn exceptions of these kinds into another one with the same message."""
+    try:
+        yield
+    except kinds as error:
+        raise error_of(str(error)) from None
 
 
 def with_one_hint(message: str) -> str:

@@ -6,7 +6,7 @@ Sinks, the API and the search for a transport may block, so they run in threads 
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from dataclasses import fields, replace
 
 import click
@@ -16,7 +16,7 @@ from cli.agent.agent_state import Agent, LastIdentity, options_of
 from cli.agent.run_store import RunStore
 from cli.agent.signals import FALLBACK_NODE, AgentClock, Notifier, Signals, StoppedError, end_with_input, listening
 from cli.agent.sink_threads import check as check_sinks
-from cli.errors import CasstatError, note
+from cli.errors import CasstatError, errors_as, note
 from cli.line.line_program import log_source
 from cli.line.line_recorder import journal_limits, open_journal
 from cli.line.node_selection import (
@@ -42,6 +42,7 @@ from exporters.rate_limited_logger import RateLimitedLogger
 
 # Python's thread switch interval; it is short so that sink and API threads do not delay the sampling thread.
 SWITCH_S = 0.0005
+SERVER_ERRORS = (ListenError, WebConfigError)
 
 
 def run(settings: AgentSettings, reread: Callable[[], AgentSettings], environ: Mapping[str, str]) -> None:
@@ -127,7 +128,7 @@ class _Program:
                 contact_result = self._follow(sampler, journal, agent, points, finder)
 
     def _start_agent(self, runs: RunStore, *, answered: bool) -> Agent:
-        with _server_errors():
+        with errors_as(CasstatError, *SERVER_ERRORS):
             agent = Agent(self.settings, runs, self._last_identity, self.clock, self.log, has_answered=answered)
         host, port = agent.address
         # A UNIX socket has no port.
@@ -211,16 +212,8 @@ def _check(settings: AgentSettings) -> None:
         raise click.UsageError("--table needs --keyspace")
     check_sinks(settings.to)
     options_of(settings)
-    with _server_errors():
+    with errors_as(CasstatError, *SERVER_ERRORS):
         check_server(settings.listen, settings.web_config_file)
-
-
-@contextmanager
-def _server_errors() -> Iterator[None]:
-    try:
-        yield
-    except (ListenError, WebConfigError) as error:
-        raise CasstatError(str(error)) from None
 
 
 def _changed(before: AgentSettings, after: AgentSettings) -> list[str]:

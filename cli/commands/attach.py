@@ -6,13 +6,12 @@ from pathlib import Path
 
 import click
 
-from cli.errors import CasstatError
+from cli.errors import CasstatError, errors_as
 from cli.jolokia_policy import FILE
 from cli.line.node_selection import LineSettings, nodes_here
-from cli.parameters.jolokia_options import TRUSTED_USER, JolokiaSettings
+from cli.parameters.jolokia_options import TRUSTED_USER, JolokiaSettings, password_in
 from cli.setup.attach.attach_steps import Agent, Task
 from cli.setup.attach.target_process import chosen
-from collector.file_access import SecretError, read_password
 from exporters.api.sockets import ListenError, parse_address
 
 GROUP = "watch"
@@ -29,10 +28,8 @@ def _address(_context: click.Context, _parameter: click.Parameter, value: str) -
 
 
 def _listen(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, int]:
-    try:
+    with errors_as(click.BadParameter, ListenError):
         host, port = parse_address(value)
-    except ListenError as error:
-        raise click.BadParameter(str(error)) from None
     if not host or not port:
         raise click.BadParameter(f"'{value}' is not an address and a port from 1 to 65535, such as {LISTEN}")
     return _address(context, parameter, host), port
@@ -101,9 +98,4 @@ def command(
 def _password(user: str, path: Path | None) -> str:
     if bool(user) != bool(path):
         raise click.UsageError("--user and --password-file must be used together")
-    if path is None:
-        return ""
-    try:
-        return read_password(path)
-    except SecretError as error:
-        raise click.UsageError(f"--password-file: {error}") from None
+    return "" if path is None else password_in(path, "--password-file")

@@ -1,11 +1,12 @@
 """Write or push Grafana dashboards and Prometheus rules"""
 
 import re
+from contextlib import closing
 from pathlib import Path
 
 import click
 
-from cli.errors import CasstatError, echo
+from cli.errors import CasstatError, echo, errors_as
 from dashboards.grafana.dashboard_files import STORES
 
 GROUP = "monitor"
@@ -88,24 +89,22 @@ def push(url: str, store: str, token_file: Path, ca: Path | None) -> None:
     The dashboards go into the Grafana folder "casstat" and replace those with the same UIDs. URL is Grafana's base
     URL, such as http://localhost:3000.
     """
-    from cli.parameters.jolokia_options import warn_if_plain
+    from cli.parameters.jolokia_options import password_in, warn_if_plain
     from collector.http.access import AccessError
     from dashboards.grafana import dashboard_files
     from dashboards.grafana.dashboard_files import Grafana, GrafanaError
 
     dashboards = [text for _, text in dashboard_files.packaged_dashboards(store)]
     try:
-        grafana = Grafana(url, _secret(token_file), ca)
-        warn_if_plain("Grafana's credentials", url)
-        try:
+        with (
+            errors_as(CasstatError, GrafanaError),
+            closing(Grafana(url, password_in(token_file, "--token-file"), ca)) as grafana,
+        ):
+            warn_if_plain("Grafana's credentials", url)
             for address in grafana.push(dashboards):
                 echo(address)
-        finally:
-            grafana.close()
     except AccessError as error:
         raise click.UsageError(error.message({"ca": "--ca"})) from None
-    except GrafanaError as error:
-        raise CasstatError(str(error)) from None
 
 
 def _folder_url(url: str | None) -> str:
@@ -113,12 +112,3 @@ def _folder_url(url: str | None) -> str:
     if url and not re.match(r"(?:[\w+.-]+:)?//[^/]", url):
         raise click.BadParameter(f"{url!r} is not a URL (hint: pass one such as https://wiki.example/runbooks)")
     return (url or "").rstrip("/")
-
-
-def _secret(path: Path) -> str:
-    from collector.file_access import SecretError, read_password
-
-    try:
-        return read_password(path)
-    except SecretError as error:
-        raise click.UsageError(f"--token-file: {error}") from None

@@ -15,7 +15,7 @@ from shlex import join
 import click
 
 from cli import run_folder
-from cli.errors import CasstatError, echo
+from cli.errors import CasstatError, echo, errors_as
 from cli.experiments.capacity_steps import RecordedStep, Settling, recorded_step
 from cli.experiments.experiment_runs import (
     Experiment,
@@ -140,11 +140,9 @@ def _require_sound(options: CapacityOptions) -> None:
     record = options.record
     require_valid(record)
     hosts = HOST_PLACEHOLDERS if record.client_hosts else ()
-    try:
+    with errors_as(click.UsageError, PlaceholderError):
         require_match(record.command, [RATE], others=[DURATION, *hosts], option="")
         filled(record.clients, {RATE: "", DURATION: ""})
-    except PlaceholderError as error:
-        raise click.UsageError(str(error)) from None
     for objective in options.objectives:
         _require_column(objective)
     if options.plan.confirmation_s < options.plan.step_s:

@@ -4,13 +4,13 @@ import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 from pathlib import Path
 
 import click
 
-from cli.errors import CasstatError
+from cli.errors import CasstatError, errors_as
 from cli.experiments.experiment_runs import common_settings
 from cli.parameters.parameter_values import (
     HOST_PLACEHOLDERS,
@@ -71,10 +71,8 @@ def parameters_of(texts: Sequence[str]) -> tuple[SweptParameter, ...]:
     """Return the parameters in the texts of -P. Raises click.UsageError."""
     if not texts:
         raise click.UsageError("no parameter given (hint: use -P concurrency=1,5,10 or -P batch=100..1000:100)")
-    try:
+    with errors_as(partial(click.BadParameter, param_hint="-P"), ParameterError):
         parameters = tuple(map(parameter_of, texts))
-    except ParameterError as error:
-        raise click.BadParameter(str(error), param_hint="-P") from None
     names = [parameter.name for parameter in parameters]
     for name in names:
         if names.count(name) > 1:
@@ -132,14 +130,12 @@ def require_sound(options: SweepOptions) -> None:
     hosts = HOST_PLACEHOLDERS if record.client_hosts else ()
     for name in set(names) & set(hosts):
         raise click.UsageError(f"with --client-host, {{{name}}} has a meaning of its own (hint: rename the parameter)")
-    try:
+    with errors_as(click.UsageError, PlaceholderError):
         words = (*record.command, *options.before, *options.after)
         require_match(words, names, others=hosts)
         for option, others in (("--before", options.before), ("--after", options.after), ("--client", record.clients)):
             _require_known(option, others, names)
         _require_unambiguous(record.command, hosts, options.parameters)
-    except PlaceholderError as error:
-        raise click.UsageError(str(error)) from None
     require_valid(record)
     if options.run_count > MAX_RUNS:
         raise click.UsageError(f"{options.run_count:,} runs are too many (hint: use at most {MAX_RUNS:,})")

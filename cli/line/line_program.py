@@ -4,12 +4,13 @@ import shlex
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import ExitStack, closing
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 import click
 
-from cli.errors import CasstatError, note
+from cli.errors import CasstatError, errors_as, note
 from cli.line.line_recorder import EventFile
 from cli.line.node_selection import (
     DEFAULT_S,
@@ -151,11 +152,9 @@ def log_source(settings: LineSettings, clock: Clock) -> LogSource | None:
         if settings.events or settings.log_pattern:
             raise click.UsageError("--events and --log-pattern require the log (hint: use --log FILE)")
         return None
-    try:
+    with errors_as(partial(click.BadParameter, param_hint="--log-pattern"), ValueError):
         hint = f"run '{shlex.join(['casstat', 'doctor', '-d', str(settings.log)])}'"
         return LogSource(settings.log, parse_pattern(settings.log_pattern or DEFAULT_PATTERN), clock, hint)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--log-pattern") from None
 
 
 def _contact_node(settings: LineSettings, clock: Clock, extra: Sequence[Source]) -> tuple[View, NodeSampler, Selection]:

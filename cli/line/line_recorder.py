@@ -12,7 +12,7 @@ from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
-from cli.errors import CasstatError
+from cli.errors import CasstatError, errors_as
 from collector.model.snapshot import Snapshot
 from collector.node.catalogue import CATALOGUE
 from collector.node.host import timekeeping
@@ -170,10 +170,8 @@ def open_journal(
             metrics=metrics,
         )
 
-    try:
+    with errors_as(CasstatError, JournalError):
         return Journal(folder, header, limits, report)
-    except JournalError as error:
-        raise CasstatError(str(error)) from None
 
 
 def recorded(snapshots: Iterable[Snapshot], journal: Journal) -> Iterator[Snapshot]:

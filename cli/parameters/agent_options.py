@@ -9,9 +9,10 @@ from typing import Any
 
 import click
 
-from cli.parameters.jolokia_options import AGENT, JolokiaSettings, access_from, option_names, warn_if_plain
+from cli.parameters.jolokia_options import AGENT, JolokiaSettings, access_errors, access_from, warn_if_plain
+from cli.parameters.parameter_types import with_options
 from collector.agents.addresses import NodeAddress
-from collector.http.access import Access, AccessError, client_context
+from collector.http.access import Access, client_context
 
 PASSWORD = "CASSTAT_AGENT_PASSWORD"  # noqa: S105 - name of an environment variable
 NAMES = ("user", "password_file", "ca", "cert", "key")
@@ -40,10 +41,7 @@ def agent_options(function: Callable[..., Any]) -> Callable[..., Any]:
         values = {f"jolokia_{name}": options.pop(f"agent_{name}") for name in NAMES}
         return function(*arguments, agent=JolokiaSettings(**values), **options)
 
-    command: Callable[..., Any] = with_settings
-    for option in reversed(OPTIONS):
-        command = option(command)
-    return command
+    return with_options(OPTIONS, with_settings)
 
 
 def warn_of_agents(access: Access, addresses: Iterable[NodeAddress]) -> None:
@@ -55,8 +53,6 @@ def warn_of_agents(access: Access, addresses: Iterable[NodeAddress]) -> None:
 
 def agent_access(settings: JolokiaSettings, environ: Mapping[str, str] = os.environ) -> tuple[Access, ssl.SSLContext]:
     """Return the credentials and the TLS context for agents. Raises click.UsageError."""
-    try:
+    with access_errors(AGENT):
         access = access_from(settings, environ, AGENT, PASSWORD)
         return access, client_context(access)
-    except AccessError as error:
-        raise click.UsageError(error.message(option_names(AGENT))) from None

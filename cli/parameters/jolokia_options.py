@@ -2,7 +2,8 @@
 
 import functools
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 import click
 
-from cli.errors import note
+from cli.errors import errors_as, note
+from cli.parameters.parameter_types import with_options
 from collector.file_access import SecretError, read_password
 from collector.http.access import AccessError, is_this_machine
 from collector.http.failures import Hint, Reason
@@ -67,6 +69,15 @@ def option_names(prefix: str) -> Mapping[str, str]:
         "target_user": f"{prefix}target-user",
         "target_password": f"{prefix}target-password-file",
     }
+
+
+@contextmanager
+def access_errors(prefix: str) -> Iterator[None]:
+    """Turn an AccessError into a click.UsageError, in which option names begin with `prefix`."""
+    try:
+        yield
+    except AccessError as error:
+        raise click.UsageError(error.message(option_names(prefix))) from None
 
 
 def hint_for(prefix: str) -> Hint:
@@ -155,10 +166,7 @@ def jolokia_options(function: Callable[..., Any]) -> Callable[..., Any]:
         values = {field.name: options.pop(field.name) for field in fields(JolokiaSettings)}
         return function(*arguments, jolokia=JolokiaSettings(**values), **options)
 
-    command: Callable[..., Any] = with_settings
-    for option in reversed(OPTIONS):
-        command = option(command)
-    return command
+    return with_options(OPTIONS, with_settings)
 
 
 def access_from(
@@ -180,7 +188,7 @@ def access_from(
     if settings.jolokia_target_user:
         file = settings.jolokia_target_password_file
         target_password = _password(names["target_user"], names["target_password"], file, "", environ)
-    try:
+    with access_errors(prefix):
         return JolokiaAccess(
             settings.jolokia_user or "",
             password,
@@ -192,8 +200,6 @@ def access_from(
             target_password,
             hint=hint_for(prefix),
         )
-    except AccessError as error:
-        raise click.UsageError(error.message(names)) from None
 
 
 def connect(
@@ -207,12 +213,8 @@ def connect(
     from collector.node.jolokia.client import Jolokia, UrlError
 
     access = access_from(settings, environ)
-    try:
+    with errors_as(functools.partial(click.BadParameter, param_hint="--jolokia"), UrlError), access_errors(JOLOKIA):
         jolokia = Jolokia(url, access, check_peer)
-    except UrlError as error:
-        raise click.BadParameter(str(error), param_hint="--jolokia") from None
-    except AccessError as error:
-        raise click.UsageError(error.message(option_names(JOLOKIA))) from None
     if access.user or access.target_user:
         warn_if_plain("Jolokia's credentials", jolokia.url)
     return jolokia
@@ -225,7 +227,10 @@ def _password(user_flag: str, flag: str, path: Path | None, variable: str, envir
             return password
         alternative = f", or set {variable}" if variable else ""
         raise click.UsageError(f"{user_flag} requires a password (hint: use {flag}{alternative})")
-    try:
+    return password_in(path, flag)
+
+
+def password_in(path: Path, option: str) -> str:
+    """Return the password in the file that an option names. Raises click.UsageError."""
+    with errors_as(lambda text: click.UsageError(f"{option}: {text}"), SecretError):
         return read_password(path)
-    except SecretError as error:
-        raise click.UsageError(f"{flag}: {error}") from None

@@ -138,6 +138,13 @@ class Moment(click.ParamType["float | TimeOfDay"]):
             self.fail(f"'{value}' is not a valid time (hint: use {TIME_EXAMPLES})", param, ctx)
 
 
+def with_options(options: Sequence[Callable[..., Any]], command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add options, or other decorators, to a command in this order."""
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
 def range_options(command: Command) -> Command:
     """Add --from and --until as the arguments `begin` and `end`."""
     begin = click.option("--from", "begin", type=Moment(), help=f"Start of the time range: {TIME_EXAMPLES}.")

@@ -17,7 +17,7 @@ from cli.errors import CasstatError
 from cli.parameters.agent_options import NAMES, agent_options
 from cli.parameters.jolokia_options import OPTIONS as JOLOKIA_OPTIONS
 from cli.parameters.jolokia_options import TRUSTED_USER, JolokiaSettings
-from cli.parameters.parameter_types import Duration, run_name, size
+from cli.parameters.parameter_types import Duration, run_name, size, with_options
 from collector.printable import one_line
 from collector.recording.header import MAX_MEMORY_BYTES, MAX_SERIES, TooManySeriesError
 from collector.recording.object_store import is_object_url
@@ -97,9 +97,7 @@ def read_limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help=f"Maximum memory per process.  [{MAX_MEMORY_BYTES >> 30}G]",
         ),
     ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+    return with_options(options, command)
 
 
 def read_limits(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -250,13 +248,7 @@ def record_options(*omitted: str) -> Callable[[Callable[..., Any]], Callable[...
             jolokia["trusted_user"] = options.pop("trusted_user")
             return function(*arguments, jolokia=JolokiaSettings(**jolokia), **options)
 
-        command: Callable[..., Any] = with_settings
-        for option in reversed((*JOLOKIA_OPTIONS[1:6], TRUSTED_USER)):
-            command = option(command)
-        command = agent_options(command)
-        for name, option in reversed(_OPTIONS.items()):
-            if name not in omitted:
-                command = option(command)
-        return command
+        own = [option for name, option in _OPTIONS.items() if name not in omitted]
+        return with_options([*own, agent_options, *JOLOKIA_OPTIONS[1:6], TRUSTED_USER], with_settings)
 
     return decorate

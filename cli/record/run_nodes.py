@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from cli.errors import CasstatError, note
+from cli.errors import CasstatError, errors_as, note
 from cli.line.node_selection import users_of
 from cli.parameters.jolokia_options import JolokiaSettings, access_from, warn_if_plain
 from cli.parameters.ssh_address import SshAddress, SshAddressError, is_ssh, parse_ssh_address
@@ -74,10 +74,8 @@ def nodes_of(nodes: Sequence[str], clients: AgentClients) -> list[NodeAddress | 
 
 def ssh_addresses(hosts: Sequence[str]) -> list[SshAddress]:
     """Return the addresses of hosts. Raises click.UsageError."""
-    try:
+    with errors_as(click.UsageError, SshAddressError):
         return [parse_ssh_address(host) for host in hosts]
-    except SshAddressError as error:
-        raise click.UsageError(str(error)) from None
 
 
 def agents_of(

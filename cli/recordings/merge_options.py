@@ -4,16 +4,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import nan
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
-from cli.parameters.parameter_types import Duration, TimeOfDay, name_of, range_options
+from cli.parameters.parameter_types import Duration, TimeOfDay, name_of, range_options, with_options
 from cli.parameters.recording_options import RecordingPath
 from collector.recording.header import MAX_SERIES
 from collector.runs.run import MAX_OFFSET_S
 
-Command = TypeVar("Command", bound=Callable[..., Any])
 MIN_S, MAX_S = 0.001, 86400.0
 
 
@@ -52,7 +51,7 @@ def _clock(text: str) -> tuple[str, float]:
     return node, seconds
 
 
-def merge_options(command: Command) -> Command:
+def merge_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that all merging commands share."""
     options = [
         click.argument("paths", type=RecordingPath(), nargs=-1, required=True),
@@ -94,6 +93,4 @@ def merge_options(command: Command) -> Command:
             help="Show this table instead of the whole keyspace (requires --keyspace).",
         ),
     ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+    return with_options(options, command)

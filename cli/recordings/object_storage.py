@@ -3,12 +3,12 @@
 import fcntl
 import os
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
-from cli.errors import CasstatError, echo, note
+from cli.errors import CasstatError, echo, errors_as, note
 from cli.install_hint import require_packages
 from cli.parameters.parameter_types import TimeOfDay, bounds
 from cli.parameters.recording_options import ObjectUrl
@@ -27,13 +27,8 @@ from exporters.sinks.shipping.checkpoint import file_name, upload_checkpoint
 UNNAMED = "recordings"
 
 
-@contextmanager
-def store_errors() -> Iterator[None]:
-    """Convert ObjectStoreError to CasstatError."""
-    try:
-        yield
-    except ObjectStoreError as error:
-        raise CasstatError(str(error)) from None
+def store_errors() -> AbstractContextManager[None]:
+    return errors_as(CasstatError, ObjectStoreError)
 
 
 def open_store(url: str) -> ObjectStore:

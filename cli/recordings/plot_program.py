@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.errors import CasstatError, note
+from cli.errors import CasstatError, errors_as, note
 from cli.parameters.recording_options import output_folder
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import interval_for, merged, recording_views
@@ -62,10 +62,12 @@ def plot_into(settings: MergeSettings, folder: Path, drawing: Drawing, *, quiet:
             raise click.BadParameter(
                 f"unknown plot '{name}' (hint: choose from {', '.join(known)})", param_hint="--only"
             )
-    if is_overlay:
-        run = _overlay(settings, drawing)
-    else:
+    if not is_overlay:
         run = completed(_single_run(recording_views(settings, quiet=quiet), settings, drawing))
+    elif drawing.warm_up_s is None:
+        run = _overlaid(settings)
+    else:
+        raise click.UsageError("--warm-up cannot be combined with several runs")
     yield from _begun(run, plots, folder, drawing)()
 
 
@@ -90,19 +92,10 @@ def _begun(run: PlotData, plots: "Sequence[Plot]", folder: Path, drawing: Drawin
     wait = begin_drawing(scripts)
 
     def drawn() -> list[Path]:
-        try:
+        with errors_as(CasstatError, GnuplotError):
             return wait()
-        except GnuplotError as error:
-            raise CasstatError(str(error)) from None
 
     return drawn
-
-
-def _overlay(settings: MergeSettings, drawing: Drawing) -> PlotData:
-    """Return several runs. Raises CasstatError and click.UsageError."""
-    if drawing.warm_up_s is not None:
-        raise click.UsageError("--warm-up cannot be combined with several runs")
-    return _overlaid(settings)
 
 
 def _single_run(views: Views, settings: MergeSettings, drawing: Drawing) -> Step[PlotData]:

@@ -4,13 +4,14 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import Any
 
 import click
 
-from cli.errors import CasstatError, echo, note
+from cli.errors import CasstatError, echo, errors_as, note
 from cli.parameters.jolokia_options import warn_of_sink
 from cli.parameters.parameter_types import TimeOfDay
 from cli.recordings.recording_arguments import NodeFiles, files_by_node, recorded_bounds
@@ -148,7 +149,5 @@ def _recordings(order: Order) -> list[NodeFiles]:
 
 def _sink(url: str) -> Sink[Any]:
     warn_of_sink(url)
-    try:
+    with errors_as(partial(click.BadParameter, param_hint="--to"), SinkUrlError):
         return sink_of(url)
-    except SinkUrlError as error:
-        raise click.BadParameter(str(error), param_hint="--to") from None

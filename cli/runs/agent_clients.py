@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import click
 
+from cli.errors import errors_as
 from cli.parameters.agent_options import agent_access, warn_of_agents
 from cli.parameters.jolokia_options import JolokiaSettings
 from collector.agents.addresses import NodeAddress, NodeAddressError, parse_address
@@ -52,10 +53,8 @@ class AgentClients:
     def addresses(self, nodes: Sequence[str]) -> list[NodeAddress]:
         """Return the addresses of the nodes, without duplicates. Raises click.UsageError."""
         scheme = "https" if self.access.ca or self.access.certificate else "http"
-        try:
+        with errors_as(click.UsageError, NodeAddressError):
             addresses = list(dict.fromkeys(parse_address(node, scheme) for node in nodes))
-        except NodeAddressError as error:
-            raise click.UsageError(str(error)) from None
         warn_of_agents(self.access, addresses)
         return addresses
 

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import click
 
-from cli.errors import CasstatError, note
+from cli.errors import CasstatError, errors_as, note
 from cli.recordings.recording_arguments import RESULT_SUFFIX, results_in, stored_results
 from cli.run_folder import LOG_FILE
 from cli.runs.isolated_read import read_isolated, read_limited
@@ -64,11 +64,9 @@ class ResultFile:
 
 def require_valid_choices(texts: Sequence[str]) -> None:
     """Raise click.BadParameter if a text (see `expanded`) has options that its format does not accept."""
-    for text in texts:
-        try:
+    with errors_as(partial(click.BadParameter, param_hint="--client"), ClientFormatError):
+        for text in texts:
             choice_of(text)
-        except ClientFormatError as error:
-            raise click.BadParameter(str(error), param_hint="--client") from None
 
 
 def expanded(text: str) -> list[ResultFile]:
@@ -76,10 +74,8 @@ def expanded(text: str) -> list[ResultFile]:
 
     FILE may be a shell pattern.
     """
-    try:
+    with errors_as(CasstatError, ClientFormatError):
         choice, path = choice_of(text)
-    except ClientFormatError as error:
-        raise CasstatError(str(error)) from None
     with file_errors(path, CasstatError):
         if path.exists():
             return [ResultFile(path, choice)]

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cli.errors import CasstatError
+from cli.errors import CasstatError, errors_as
 from cli.launch import casstat_command
 from cli.parameters.recording_options import memory_limit
 from collector.load_results.client_format import ClientFormatError, CommandTimes, FormatChoice
@@ -36,15 +36,9 @@ MAX_ERROR_BYTES = 4096
 
 def read_limited(path: Path, choice: FormatChoice, times: CommandTimes) -> ClientResult:
     """Read a file. Raises ClientFormatError, also if this requires more than MAX_MEMORY_BYTES, and OSError."""
-    try:
-        with memory_limit(
-            MAX_MEMORY_BYTES,
-            "reading the file requires more than",
-            "import a smaller file, or one with longer intervals",
-        ):
-            return read_file(path, choice, times)
-    except CasstatError as error:
-        raise ClientFormatError(str(error)) from None
+    message, hint = "reading the file requires more than", "import a smaller file, or one with longer intervals"
+    with errors_as(ClientFormatError, CasstatError), memory_limit(MAX_MEMORY_BYTES, message, hint):
+        return read_file(path, choice, times)
 
 
 def read_isolated(path: Path, choice: FormatChoice, times: CommandTimes) -> ClientResult:

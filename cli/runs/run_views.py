@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cli.errors import CasstatError
+from cli.errors import CasstatError, errors_as
 from cli.parameters.ssh_address import SshAddressError, labels_of, parse_ssh_address
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import recording_views
@@ -65,7 +65,5 @@ def _labels(hosts: Sequence[ClientHost]) -> list[str]:
     names = [host.name for host in hosts]
     if len(set(names)) == len(names):
         return names
-    try:
+    with errors_as(CasstatError, SshAddressError):
         return labels_of([parse_ssh_address(host.address) for host in hosts])
-    except SshAddressError as error:
-        raise CasstatError(str(error)) from None

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.errors import CasstatError, echo
+from cli.errors import CasstatError, echo, errors_as
 from cli.parameters.agent_options import agent_access, warn_of_agents
 from cli.parameters.jolokia_options import JolokiaSettings, connect
 from cli.parameters.parameter_types import TimeOfDay
@@ -140,14 +140,10 @@ def plan_of(settings: TopSettings, environ: Mapping[str, str]) -> Plan:
     """Return the nodes to follow and how to connect to them. Raises click.UsageError."""
     access, tls = agent_access(settings.agent, environ)
     scheme = "https" if access.ca or access.certificate else "http"
-    try:
+    with errors_as(click.UsageError, NodeAddressError), errors_as(CasstatError, DiscoveryError):
         targets = tuple(parse_address(node, scheme) for node in settings.nodes)
         seeds = tuple(parse_address(node, scheme) for node in settings.seeds)
         discovered = _discovered(settings, scheme)
-    except NodeAddressError as error:
-        raise click.UsageError(str(error)) from None
-    except DiscoveryError as error:
-        raise CasstatError(str(error)) from None
     if not (targets or seeds or discovered):
         raise CasstatError("--file-sd or --dns: no agents found")
     warn_of_agents(access, (*targets, *seeds, *discovered))
