@@ -135,6 +135,12 @@ def is_being_recorded(folder: Path) -> bool:
     return False
 
 
+def require_not_recorded(folder: Path) -> None:
+    """Raise CasstatError if a process is recording the run in a directory."""
+    if is_being_recorded(folder):
+        raise CasstatError(f"{folder}: the run is being recorded (hint: wait until it ends)")
+
+
 @contextmanager
 def try_lock(file: Path, *, creating: bool = False) -> Iterator[bool]:
     """Try to lock a file, which must exist unless `creating`, and yield whether it was not locked.

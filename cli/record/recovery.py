@@ -17,7 +17,7 @@ from cli.parameters.ssh_address import SshAddressError, is_ssh, parse_ssh_addres
 from cli.record.clients.result_files import collect_all
 from cli.record.run_nodes import PRIVATE_FOLDER
 from cli.record.ssh.ssh_agent import SshAgent, report_spools
-from cli.recordings.recording_arguments import run_at
+from cli.recordings.recording_arguments import run_in
 from cli.runs.agent_clients import AgentClients, agent_clients
 from cli.runs.client_results import FILES_FOLDER, import_after_run
 from cli.runs.fetch_program import Progress, require_all
@@ -46,12 +46,12 @@ def recover(folder: Path, agent: JolokiaSettings) -> None:
     Raises CasstatError (also if a node is still incomplete), click.UsageError and KeyboardInterrupt.
     """
     # Do not create a lock file in a directory that is not a run.
-    _run_in(folder)
+    run_in(folder)
     clients = agent_clients(agent)
     last_alive_s = run_folder.last_alive_s(folder)
     with run_folder.recording(folder):
         # The recorder may have changed the run before it released the lock.
-        run = _run_in(folder)
+        run = run_in(folder)
         is_killed = run.end_s is None
         if is_killed:
             run = _ended(folder, run, last_alive_s)
@@ -71,14 +71,6 @@ def recover(folder: Path, agent: JolokiaSettings) -> None:
         import_after_run(folder, run, (), redactor=_redactor_of(run))
         finish(folder, run, quiet=False)
     require_all([*run.nodes, *(host for host in run.client_hosts if host.address)])
-
-
-def _run_in(folder: Path) -> Run:
-    """Return the run in a directory. Raises CasstatError and click.UsageError."""
-    run = run_at([folder])
-    if run is None:
-        raise CasstatError(f"{folder}: not a run directory")
-    return run
 
 
 def _redactor_of(run: Run) -> Redactor:

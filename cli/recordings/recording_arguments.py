@@ -58,6 +58,14 @@ def _require_no_run_around(path: Path) -> None:
         raise click.UsageError(f"{path} contains runs (hint: use one of them, such as {path / runs[0]})")
 
 
+def run_in(folder: Path) -> Run:
+    """Return the run in a directory. Raises CasstatError, and click.UsageError as `run_at`."""
+    run = run_at([folder])
+    if run is None:
+        raise CasstatError(f"{folder}: not a run directory")
+    return run
+
+
 def read_run_in(folder: Path) -> Run:
     """Return the run in a directory. Raises CasstatError if the run's file cannot be read."""
     try:
@@ -107,10 +115,7 @@ def files_by_node(
     run = read_run_in(path) if is_run(path) else None
     limits = limits_of(run, phase)
     if run is None or limits is None:
-        files: dict[Path, list[Path]] = {}
-        for file in _files_in(path):
-            files.setdefault(file.parent, []).append(file)
-        return {folder: NodeFiles(of_node, begin, end) for folder, of_node in files.items()}
+        return {folder: NodeFiles(files, begin, end) for folder, files in _by_folder(_files_in(path)).items()}
     nodes = {}
     for node in run.nodes:
         if recording := _recording_of(node, run):
@@ -135,6 +140,13 @@ def _files_in(path: Path) -> list[Path]:
     """Return the journal files at a path. Raises CasstatError."""
     with file_errors(path, CasstatError):
         return list(journal_files(path))
+
+
+def _by_folder(files: Iterable[Path]) -> dict[Path, list[Path]]:
+    by_folder: dict[Path, list[Path]] = {}
+    for file in files:
+        by_folder.setdefault(file.parent, []).append(file)
+    return by_folder
 
 
 def recordings_in(folder: Path, run: Run) -> list[Path]:
@@ -267,10 +279,7 @@ def check_names(keyspace: str, table: str, files: Iterable[Path], max_series: in
     from collector.recording.journal_files import recorded_tables
 
     existing: set[tuple[str, str]] = set()
-    by_folder: dict[Path, list[Path]] = {}
-    for file in files:
-        by_folder.setdefault(file.parent, []).append(file)
-    for folder, of_folder in by_folder.items():
+    for folder, of_folder in _by_folder(files).items():
         with file_errors(folder, CasstatError):
             for name in recorded_tables(of_folder, SeriesLimit(max_series, str(folder))):
                 if fnmatchcase(name[0], keyspace) and (fnmatchcase(name[1], table) if table else True):

@@ -1,10 +1,11 @@
 """Completes a recorded run: writes tables, plots, summary and report, and checks the conditions of --fail-if."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from cli.errors import CasstatError, echo, note
 from cli.install_hint import ANALYSIS, has_packages, install_command, require_packages
@@ -13,9 +14,9 @@ from cli.process_setup import interruptible
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import tables
 from cli.recordings.plot_program import POINTS, plots
-from cli.recordings.recording_arguments import read_run_in, results_in, run_at
+from cli.recordings.recording_arguments import results_in, run_in
 from cli.recordings.views import View, begun
-from cli.run_folder import is_being_recorded
+from cli.run_folder import require_not_recorded
 from cli.runs.compare_program import comparison_of
 from cli.runs.run_saturation import saturation_of
 from cli.runs.run_summary import RunSummary, attempt, completed_summary, run_settings, with_checked_conditions
@@ -30,13 +31,12 @@ from collector.runs.run_file import write_run
 from collector.runs.run_texts import same_node_text
 from exporters.report.report_data import Baseline, Cost
 from exporters.results.saturation.saturation import Saturation
-from exporters.results.summary.phase_summary import PhaseSummary
 from exporters.results.summary.summary_text import no_summary_text, summary_lines
 
 if TYPE_CHECKING:
     from exporters.charts.merged_plot_data import NodeRows
-    from exporters.results.comparison.comparison import Report as Comparison
 
+Content = TypeVar("Content")
 MERGED_FOLDER, PLOTS_FOLDER = "merged", "plots"
 HTML_FILE, MARKDOWN_FILE = "report.html", "report.md"
 # A run of up to 11 minutes has a point per second; the points of longer runs cover longer intervals.
@@ -74,11 +74,7 @@ def finish(folder: Path, run: Run, *, quiet: bool, has_report: bool = True) -> b
     begin_plots = begun(plots(views.nodes, MergeSettings((folder,), points=POINTS), folder / PLOTS_FOLDER))
     of_report = ReportViews.of(views) if has_report else None
     summary = attempt(complete_summary)
-    if summary is not None:
-        attempt(lambda: _write_summary(folder, summary.phases))
-    if run.conditions:
-        run = with_checked_conditions(run, summary)
-        attempt(lambda: _write_run(folder, run))
+    run = _written(folder, run, summary)
     # gnuplot draws while the report is written.
     wait_for_plots = attempt(begin_plots)
     attempt(write_tables)
@@ -107,24 +103,29 @@ def summarise(folder: Path, run: Run) -> None:
     of_report = ReportViews.of(views) if (folder / HTML_FILE).exists() else None
     summary = attempt(complete_summary)
     if summary is not None:
-        attempt(lambda: _write_summary(folder, summary.phases))
-        if run.conditions:
-            run = with_checked_conditions(run, summary)
-            attempt(lambda: _write_run(folder, run))
+        run = _written(folder, run, summary)
         _print_summary(run, summary)
         _print_conditions(run)
         if of_report is not None:
             attempt(lambda: write_report(of_report, run, summary, folder))
 
 
-def _write_summary(folder: Path, summaries: Sequence[PhaseSummary]) -> None:
-    with file_errors(folder, CasstatError):
-        write_summaries(folder, summaries)
+def _written(folder: Path, run: Run, summary: RunSummary | None) -> Run:
+    """Write the summary, if there is one, and the run with the results of its conditions; return the run.
+
+    If a step fails, prints its error.
+    """
+    if summary is not None:
+        attempt(partial(_write, write_summaries, folder, summary.phases))
+    if run.conditions:
+        run = with_checked_conditions(run, summary)
+        attempt(partial(_write, write_run, folder, run))
+    return run
 
 
-def _write_run(folder: Path, run: Run) -> None:
+def _write(write: Callable[[Path, Content], None], folder: Path, content: Content) -> None:
     with file_errors(folder, CasstatError):
-        write_run(folder, run)
+        write(folder, content)
 
 
 def _print_summary(run: Run, summary: RunSummary | None) -> None:
@@ -163,13 +164,11 @@ class ReportSettings:
 
 def report(settings: ReportSettings) -> list[Path]:
     """Write the report of the run in a directory; return the files. Raises CasstatError and click.UsageError."""
-    for folder in filter(None, (settings.run, settings.baseline)):
-        if run_at([folder]) is None:
-            raise CasstatError(f"{folder}: not a run directory")
-    if is_being_recorded(settings.run):
-        raise CasstatError(f"{settings.run}: the run is being recorded (hint: wait until it ends)")
+    run = run_in(settings.run)
+    if settings.baseline is not None:
+        run_in(settings.baseline)
+    require_not_recorded(settings.run)
     require_packages("report", *ANALYSIS)
-    run = read_run_in(settings.run)
     views = run_views(settings.run, run)
     complete_summary = begun(completed_summary(views))
     of_report = ReportViews.of(views)
@@ -188,12 +187,7 @@ def _baseline(baseline: Path, folder: Path) -> Baseline:
 
     Raises CasstatError and click.UsageError.
     """
-    return Baseline(run_settings(baseline), attempt(lambda: _comparison(baseline, folder)))
-
-
-def _comparison(baseline: Path, folder: Path) -> "Comparison":
-    """Return the comparison of two runs. Raises CasstatError and click.UsageError."""
-    return comparison_of([baseline], [folder])
+    return Baseline(run_settings(baseline), attempt(partial(comparison_of, [baseline], [folder])))
 
 
 @dataclass(frozen=True)

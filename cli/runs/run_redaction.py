@@ -68,8 +68,7 @@ def redact_runs(folder: Path, patterns: Sequence[Pattern[str]]) -> int:
     if not any((folder / name).is_file() for name in METADATA_FILES):
         raise CasstatError(f"{folder}: not the directory of a run, a sweep or a search")
     for run in (folder, *_runs(folder)):
-        if run_folder.is_being_recorded(run):
-            raise CasstatError(f"{run}: the run is being recorded (hint: wait until it ends)")
+        run_folder.require_not_recorded(run)
     with ExitStack() as stack:
         lock = folder / run_folder.LOCK_FILE
         if lock.exists() and not stack.enter_context(try_lock(lock)):

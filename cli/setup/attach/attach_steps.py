@@ -5,7 +5,6 @@ import os
 import secrets
 import shlex
 import shutil
-import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -27,6 +26,7 @@ from cli.setup.attach.target_process import (
     runner,
     subject,
 )
+from cli.setup.demo.background_process import bind_error
 from collector.model.snapshot import SourceError
 from collector.node.host.cassandra_processes import DEFAULT_URL, LocalNode, local_pid
 from collector.node.host.trust import file_problem, listener_problem
@@ -260,11 +260,4 @@ def _url(text: str) -> str:
 
 def _taken(agent: Agent) -> str:
     """Return the reason why the agent cannot listen on its address, or "" if it can."""
-    family = socket.AF_INET6 if ":" in agent.host else socket.AF_INET
-    with socket.socket(family) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((agent.host, agent.port))
-        except OSError as error:
-            return error.strerror or str(error)
-    return ""
+    return bind_error(agent.host, agent.port)

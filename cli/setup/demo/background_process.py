@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 
 from cli.setup.demo.java_runtime import DemoError
+from collector.file_access import replace_file
 
 KILL_TIMEOUT_S = 20
 POLL_S = 0.1
@@ -48,9 +49,7 @@ def alive(process: psutil.Process) -> bool:
 def write_pid_file(path: Path, child: "subprocess.Popen[bytes]") -> psutil.Process:
     """Write the ID and start time of `child` to `path`, so that later commands find the process."""
     process = psutil.Process(child.pid)
-    temporary = path.with_suffix(".new")
-    temporary.write_text(f"{process.pid} {process.create_time()}\n")
-    temporary.replace(path)
+    replace_file(path, f"{process.pid} {process.create_time()}\n".encode())
     return process
 
 
@@ -74,17 +73,18 @@ def command_line(process: psutil.Process | None) -> list[str]:
 
 def require_free(address: str, port: int) -> None:
     """Raise DemoError if the port is in use."""
-    if reason := _bind_error(address, port):
+    if reason := bind_error(address, port):
         raise DemoError(f"{address}:{port}: {reason} (hint: stop the program that uses the port, or use --address)")
 
 
 def is_free(address: str, port: int) -> bool:
     """Return whether the port can be bound."""
-    return not _bind_error(address, port)
+    return not bind_error(address, port)
 
 
-def _bind_error(address: str, port: int) -> str:
-    with socket.socket() as probe:
+def bind_error(address: str, port: int) -> str:
+    """Return why a server cannot listen on an IP address, or "" if it can."""
+    with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((address, port))

@@ -209,7 +209,7 @@ def _restricted(case: ExaminedNode) -> tuple[str, ...]:
     agent = next((word for word in words if AGENT.fullmatch(word)), "")
     if not agent:
         return _attached_again(case)
-    located = next((match[1] for word in words if (match := _LOCATION.match(word))), "")
+    located = _located(case)
     path = Path(located) if located else policy_path(case)
     # The policy that the agent has is replaced.
     print_it = print_policy(case, path)
@@ -235,8 +235,13 @@ def _attached_again(case: ExaminedNode) -> tuple[str, ...]:
 
 def _where(case: ExaminedNode) -> str:
     """Return "in FILE", where FILE is the path of the policy, or only its usual name if the path is unknown."""
+    return f"in {_located(case) or POLICY}"
+
+
+def _located(case: ExaminedNode) -> str:
+    """Return the path of the policy according to the node's command line; "" if it is unknown."""
     words = case.command(case.chosen.pid) if case.chosen else []
-    return f"in {next((match[1] for word in words if (match := _LOCATION.match(word))), POLICY)}"
+    return next((match[1] for word in words if (match := _LOCATION.match(word))), "")
 
 
 def _names(answer: Mapping[str, Any]) -> list[str]:
