@@ -78,14 +78,10 @@ def _operations(context: RenderContext, frame: Frame, name: str, word: str) -> L
         Span(f" {name:<7}", "bold"),
         Span(f"{number(value(cells, f'{word}s_per_s'), 0):>7}/s "),
         *_incomplete(frame),
-        Span(
-            spark(context.trend(f"{word}s_per_s", None, _trend(context)), _trend(context), context.marks.spark), "spark"
-        ),
+        _trend(context, f"{word}s_per_s"),
         Span("  p99 ", "dim"),
         Span(f"{number(p99, 2):>6} ms ", LEVEL_STYLES[level(f"{word}_p99_ms", p99)]),
-        Span(
-            spark(context.trend(f"{word}_p99_ms", None, _trend(context)), _trend(context), context.marks.spark), "spark"
-        ),
+        _trend(context, f"{word}_p99_ms"),
     ]
     if (most := worst(frame, f"{word}_p99_ms")) is not None:
         slowest = value(most.cells, f"{word}_p99_ms")
@@ -124,8 +120,9 @@ def _sum(frame: Frame, *names: str) -> float | None:
     return sum(known) if known else None
 
 
-def _trend(context: RenderContext) -> int:
-    return min(max((context.width - 70) // 2, 5), 60)
+def _trend(context: RenderContext, name: str) -> Span:
+    width = min(max((context.width - 70) // 2, 5), 60)
+    return Span(spark(context.trend(name, None, width), width, context.marks.spark), "spark")
 
 
 def footer(context: RenderContext) -> Line:

@@ -132,14 +132,21 @@ def group_row(context: RenderContext, chosen: Layout, location: str, *, pointed:
     if frame is None:
         return cut((), context.width)
     group = frame.groups[location]
-    glyph, colour = glyph_of(frame.nodes[worst_index(context, group)], context.marks)
-    spans = [
-        Span(">" if pointed and context.view.prompt == "" else " "),
-        Span(glyph, colour),
-        Span(f" {fit(group_name(context, location), chosen.name, context.marks)}", "" if group.counted else "dim"),
-    ]
+    worst, style = frame.nodes[worst_index(context, group)], "" if group.counted else "dim"
+    spans = _first_spans(context, worst, group_name(context, location), chosen.name, style, pointed=pointed)
     trend = context.group_trend(trend_column(context), location, chosen.trend)
-    line = _merged_line(context, chosen, spans, group, trend, "")
+    return _marked(_merged_line(context, chosen, spans, group, trend, ""), pointed=pointed)
+
+
+def _first_spans(
+    context: RenderContext, node: NodeFrame, name: str, width: int, style: str, *, pointed: bool
+) -> list[Span]:
+    """Return the beginning of a row: the cursor, the symbol for the state of `node`, and the name."""
+    cursor = ">" if pointed and context.view.prompt == "" else " "
+    return [Span(cursor), Span(*glyph_of(node, context.marks)), Span(f" {fit(name, width, context.marks)}", style)]
+
+
+def _marked(line: Line, *, pointed: bool) -> Line:
     return tuple(Span(span.text, f"cursor {span.style}".strip()) for span in line) if pointed else line
 
 
@@ -171,13 +178,7 @@ def node_row(context: RenderContext, chosen: Layout, node: int, *, pointed: bool
     row = frame.nodes[node]
     # If a node's Cassandra is silent, its host values appear only on its own page.
     is_known = row.state is not State.SILENT and any(cell == cell for cell in row.cells)
-    style = "" if is_known else "dim"
-    glyph, colour = glyph_of(row, context.marks)
-    spans = [
-        Span(">" if pointed and context.view.prompt == "" else " "),
-        Span(glyph, colour),
-        Span(f" {fit(context.name(node), chosen.name, context.marks)}", style),
-    ]
+    spans = _first_spans(context, row, context.name(node), chosen.name, "" if is_known else "dim", pointed=pointed)
     if chosen.location:
         spans.append(Span(f" {fit(clean(row.location, context.marks), chosen.location, context.marks)}", "dim"))
     if is_known:
@@ -185,8 +186,7 @@ def node_row(context: RenderContext, chosen: Layout, node: int, *, pointed: bool
         spans += _trend(context, chosen, context.trend(trend_column(context), node, chosen.trend))
     else:
         spans.append(Span(f" {why_not(row, context.marks)}", "dim"))
-    line = cut(tuple(spans), context.width)
-    return tuple(Span(span.text, f"cursor {span.style}".strip()) for span in line) if pointed else line
+    return _marked(cut(tuple(spans), context.width), pointed=pointed)
 
 
 def why_not(node: NodeFrame, marks: Marks) -> str:

@@ -1,6 +1,6 @@
 """What the screen shows, and in which order: input of rendering, severity, data centres and racks, lines of parts."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from fnmatch import fnmatchcase
@@ -83,28 +83,27 @@ def order(frame: Frame, view: ViewState) -> list[int]:
     Nodes without a value in the sort column come last.
     """
     visible = [index for index, node in enumerate(frame.nodes) if _is_shown(node, view)]
-    sign = 1 if view.reverse else -1
+
+    def key(index: int) -> tuple[object, ...]:
+        node = frame.nodes[index]
+        return _rank(view, node.name, node.cells, lambda: severity(node))
+
+    return sorted(visible, key=key, reverse=view.sort == "node" and view.reverse)
+
+
+def _rank(view: ViewState, name: str, cells: Cells, severity_of: Callable[[], int]) -> tuple[object, ...]:
+    """Return the sort key of a node or group: its name, its value in a column, or its severity and worst value.
+
+    The largest value comes first or, in reverse order, the smallest; absent ones come last, and equal ones by name.
+    Names are not in reverse order.
+    """
     if view.sort == "node":
-        return sorted(visible, key=lambda index: frame.nodes[index].name, reverse=view.reverse)
-    if view.sort in COLUMN_INDEX:
-        column = COLUMN_INDEX[view.sort]
-        return sorted(
-            visible, key=lambda index: by_values(frame.nodes[index].name, (frame.nodes[index].cells[column],), sign)
-        )
-    columns = [COLUMN_INDEX[name] for name in set_of(view).worst]
-    return sorted(
-        visible,
-        key=lambda index: (
-            sign * severity(frame.nodes[index]),
-            *by_values(frame.nodes[index].name, [frame.nodes[index].cells[c] for c in columns], sign),
-        ),
-    )
-
-
-def by_values(name: str, values: Sequence[float], sign: int) -> tuple[bool, float, str]:
-    """Return a sort key: by the largest value, absent ones last, then by name; `sign` is -1 to sort descending."""
-    most = max((number for number in values if number == number), default=None)
-    return most is None, sign * (most or 0.0), name
+        return (name,)
+    sign = 1 if view.reverse else -1
+    columns = (view.sort,) if view.sort in COLUMN_INDEX else set_of(view).worst
+    known = [number for column in columns if (number := cells[COLUMN_INDEX[column]]) == number]
+    by_values = (not known, sign * max(known, default=0.0), name)
+    return by_values if view.sort in COLUMN_INDEX else (sign * severity_of(), *by_values)
 
 
 def _is_shown(node: NodeFrame, view: ViewState) -> bool:
@@ -208,16 +207,10 @@ def group_order(context: RenderContext) -> list[str]:
     frame, view = context.frame, context.view
     if frame is None:
         return []
-    sign = 1 if view.reverse else -1
 
     def key(location: str) -> tuple[object, ...]:
         group = frame.groups[location]
-        if view.sort == "node":
-            return (location,)
-        if view.sort in COLUMN_INDEX:
-            return by_values(location, [group.cells[COLUMN_INDEX[view.sort]]], sign)
-        values = [group.cells[COLUMN_INDEX[name]] for name in set_of(view).worst]
-        return (sign * context.severities[worst_index(context, group)], *by_values(location, values, sign))
+        return _rank(view, location, group.cells, lambda: context.severities[worst_index(context, group)])
 
     in_order = sorted(frame.groups, key=key, reverse=view.sort == "node" and view.reverse)
     dcs = [location for location in in_order if locations_of(location)[0] == location]
