@@ -82,15 +82,15 @@ class PrivateAgent:
         ends_s = time.monotonic() + START_S
         while time.monotonic() < ends_s:
             ended = self._supervisor.poll() is not None
-            output = self._output()
+            output = log_begin(self._log)
             serving = _SERVING.search(output)
             if serving is not None:
                 return serving.group(1).decode()
             if ended:
-                raise CasstatError(f"cannot start an agent: {_last_line(output) or 'it ended without a message'}")
+                raise CasstatError(f"cannot start an agent: {last_line(output) or 'it ended without a message'}")
             poll()
             time.sleep(POLL_S)
-        raise CasstatError(f"the agent did not start within {START_S:g} s: {_last_line(self._output())}")
+        raise CasstatError(f"the agent did not start within {START_S:g} s: {last_line(log_begin(self._log))}")
 
     def has_ended(self) -> bool:
         return self._supervisor.poll() is not None
@@ -113,15 +113,18 @@ class PrivateAgent:
             if "pid" in reports:
                 end(int(reports["pid"]))
 
-    def _output(self) -> bytes:
-        try:
-            with self._log.open("rb") as log:
-                return log.read(MAX_LOG_BYTES)
-        except OSError:
-            return b""
+
+def log_begin(path: Path) -> bytes:
+    """Return the first part of a log; b"" if it cannot be read."""
+    try:
+        with path.open("rb") as log:
+            return log.read(MAX_LOG_BYTES)
+    except OSError:
+        return b""
 
 
-def _last_line(output: bytes) -> str:
+def last_line(output: bytes) -> str:
+    """Return the last line without its prefix; "" if there is none."""
     lines = output.decode(errors="replace").splitlines()
     return one_line(lines[-1].removeprefix("casstat: ").removeprefix("Error: ")) if lines else ""
 

@@ -21,6 +21,7 @@ from cli.record.clients.local_client_host import LocalClientHost
 from cli.record.clients.remote_client_hosts import RemoteClientHosts
 from cli.record.command.output_observers import live_plan, run_command
 from cli.record.command.supervised_command import CommandResult
+from cli.record.command.supervisor import NOT_EXECUTABLE, NOT_FOUND
 from cli.record.preflight import preflight
 from cli.record.recorder import Recorder
 from cli.record.run_nodes import PRIVATE_FOLDER, agents_of, cluster_of, nodes_of, seeds_of, ssh_addresses, with_peers
@@ -41,7 +42,7 @@ from exporters.results.summary.conditions import Condition
 
 # The exit status if a condition of --fail-if holds.
 CONDITION_MET = 1
-NOT_FOUND, NOT_EXECUTABLE = 127, 126
+
 MIN_FREE_BYTES = 64 << 20
 
 
@@ -198,7 +199,11 @@ def _recorded(start: _Start, stack: ExitStack, around: Around | None) -> tuple[C
     clients = agents.clients(start.clients)
     checked = preflight(agents, clients, require_all=settings.require_all, wall_s=clock.now_s)
     if settings.serve is not None:
-        _serve(start, cluster_of(agents, clients), stack)
+        # Most runs need no web server, which is slow to import.
+        from cli.record.load_server import LoadServer
+
+        cluster = cluster_of(agents, clients)
+        stack.enter_context(LoadServer(settings.serve, settings.clients, folder, cluster, start.redactor))
     planned = replace(_planned(start), nodes=checked.nodes, other_runs=checked.other_runs, clusters=checked.clusters)
     recorder = Recorder(
         planned,
@@ -270,16 +275,6 @@ def _given(settings: RecordSettings) -> Iterator[str]:
     yield from settings.nodes
 
 
-def _serve(start: _Start, cluster: str, stack: ExitStack) -> None:
-    """Serve the client results as metrics until `stack` is closed. Raises CasstatError."""
-    # Most runs need no web server, which is slow to import.
-    from cli.record.load_server import LoadServer
-
-    settings = start.settings
-    assert settings.serve is not None  # noqa: S101 - the caller checks this
-    stack.enter_context(LoadServer(settings.serve, settings.clients, start.folder, cluster, start.redactor))
-
-
 def _not_runnable(command: str) -> int:
     """Print why a command cannot be run; return the exit status that `env` would return."""
     shown = one_line(Redactor().words([command])[0])
@@ -308,12 +303,9 @@ def _tidy(folder: Path, *, is_new: bool) -> None:
         if is_new:
             shutil.rmtree(folder, ignore_errors=True)
         return
-    try:
-        run = read_run(folder)
-    except (OSError, RunFileError):
-        return
-    if not any(node.journal for node in run.nodes):
-        shutil.rmtree(folder / PRIVATE_FOLDER, ignore_errors=True)
+    with suppress(OSError, RunFileError):
+        if not any(node.journal for node in read_run(folder).nodes):
+            shutil.rmtree(folder / PRIVATE_FOLDER, ignore_errors=True)
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """Key bindings and mouse actions, as pure functions that map a view state to the next one."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from cli.parameters.parameter_types import TimeOfDay, duration_of, time_of
@@ -83,12 +84,10 @@ def _seek(context: RenderContext, view: ViewState, typed: str) -> ViewState:
     if not context.frames:
         return view
     words, last_s = typed.strip(), context.frames[-1].time_s
-    try:
+    with suppress(ValueError):
         # A number of at least MAX_AGO_S is not a duration, but a time in seconds since the epoch.
         if (ago_s := duration_of(words.removeprefix("-"))) < MAX_AGO_S:
             return _at(context, view, last_s - ago_s)
-    except ValueError:
-        pass
     try:
         moment = time_of(words)
     except (ValueError, OverflowError):

@@ -28,11 +28,10 @@ from pathlib import Path
 
 from cli.errors import CasstatError
 from cli.launch import casstat_command
-from cli.record.private_agent import START_S, PrivateAgent
+from cli.record.private_agent import START_S, PrivateAgent, last_line, log_begin
 from cli.run_folder import BEGUN_FILE, try_lock
 from collector.agents.run_records import FILE as RUNS_FILE
 from collector.file_access import file_errors
-from collector.printable import one_line
 from collector.recording.header import VERSION as JOURNAL_FORMAT
 from collector.recording.writer import SUFFIX
 
@@ -51,7 +50,7 @@ LEASE_S = 60.0
 STARTING_POLL_S = 0.1
 MAX_VARIABLES_BYTES = 1 << 16
 KEPT_POLL_S = 0.5
-MAX_LOG_BYTES = 1 << 16
+
 SOCKET = "socket"
 JOURNAL_FOLDER, HEARTBEAT_FILE, LOCK_FILE, LOG_FILE = "journal", "heartbeat", "lock", "keeper.log"
 # How often the state is checked while an agent stops.
@@ -233,12 +232,7 @@ def _new_keeper(folder: Path, lease_s: float, source: str, variables: Mapping[st
 
 def _keeper_problem(folder: Path) -> str:
     """Return why the keeper has ended."""
-    try:
-        with (folder / LOG_FILE).open("rb") as log:
-            lines = log.read(MAX_LOG_BYTES).decode(errors="replace").splitlines()
-    except OSError:
-        lines = []
-    return one_line(lines[-1].removeprefix("casstat: ")) if lines else "the agent ended without a message"
+    return last_line(log_begin(folder / LOG_FILE)) or "the agent ended without a message"
 
 
 class _SpoolEndedError(Exception):

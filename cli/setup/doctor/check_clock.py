@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from cli.setup.doctor.finding import Finding, ok, warning
@@ -63,10 +64,8 @@ def _programs(root: Path) -> set[str]:
     """Return the names of all visible processes."""
     names = set()
     for process in (root / "proc").glob("[0-9]*/comm"):
-        try:
+        with suppress(SourceError):
             names.add(read_text(process).strip())
-        except SourceError:
-            continue
     return names
 
 

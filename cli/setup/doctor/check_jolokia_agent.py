@@ -5,6 +5,7 @@ import shlex
 import shutil
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from cli.jolokia_policy import FILE, PRINT, policy_option
@@ -141,10 +142,8 @@ def _jars(case: ExaminedNode) -> Iterator[Path]:
         *sorted(Path("/opt").glob("*jolokia*")),
     ]
     for folder in folders:
-        try:
+        with suppress(OSError):
             yield from sorted((path for path in folder.iterdir() if NAME.fullmatch(path.name)), reverse=True)
-        except OSError:
-            continue
 
 
 def _is_world_readable(path: Path) -> bool:

@@ -3,6 +3,7 @@
 import html
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
@@ -76,10 +77,8 @@ def _configured_patterns(case: ExaminedNode) -> Iterator[LogPattern]:
     except SourceError:
         return
     for match in islice(_PATTERN.finditer(text), MAX_PATTERNS):
-        try:
+        with suppress(ValueError):
             yield parse(html.unescape(match[1].strip()))
-        except ValueError:
-            continue
 
 
 def _level_findings(case: ExaminedNode, path: Path) -> list[Finding]:
