@@ -152,7 +152,7 @@ def range_options(command: Command) -> Command:
     return begin(end(command))
 
 
-def format_option(text: str = "Output format.  [text]", more: Sequence[str] = ()) -> Any:
+def format_option(text: str = "Output format.  [text]", more: Sequence[str] = ()) -> Callable[[Command], Command]:
     """Return the option --format, whose help is `text`, with the argument `output`; `more` are formats beside JSON."""
     formats = click.Choice(("text", "json", *more))
     return click.option("--format", "output", type=formats, default="text", help=text)

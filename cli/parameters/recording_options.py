@@ -17,7 +17,7 @@ from cli.errors import CasstatError
 from cli.parameters.agent_options import NAMES, agent_options
 from cli.parameters.jolokia_options import OPTIONS as JOLOKIA_OPTIONS
 from cli.parameters.jolokia_options import TRUSTED_USER, JolokiaSettings
-from cli.parameters.parameter_types import Duration, run_name, size, with_options
+from cli.parameters.parameter_types import Command, Duration, run_name, size, with_options
 from collector.printable import one_line
 from collector.recording.header import MAX_MEMORY_BYTES, MAX_SERIES, TooManySeriesError
 from collector.recording.object_store import is_object_url
@@ -48,7 +48,7 @@ class RecordingPath(click.ParamType["Path | ObjectUrl"]):
         return ObjectUrl(value) if is_object_url(str(value)) else Path(str(value))
 
 
-def output_option(text: str, kind: Any = _PATH, *, required: bool = False) -> Any:
+def output_option(text: str, kind: Any = _PATH, *, required: bool = False) -> Callable[[Command], Command]:
     """Return the option -o, whose help is `text`, with the argument `folder`."""
     return click.option("-o", "--output", "folder", type=kind, metavar="DIR", required=required, help=text)
 
