@@ -14,7 +14,7 @@ from cli.process_setup import interruptible
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import tables
 from cli.recordings.plot_program import POINTS, plots
-from cli.recordings.recording_arguments import results_in, run_in
+from cli.recordings.recording_arguments import read_run_in, results_in, run_in
 from cli.recordings.views import View, begun
 from cli.run_folder import require_not_recorded
 from cli.runs.compare_program import comparison_of
@@ -164,11 +164,11 @@ class ReportSettings:
 
 def report(settings: ReportSettings) -> list[Path]:
     """Write the report of the run in a directory; return the files. Raises CasstatError and click.UsageError."""
-    run = run_in(settings.run)
-    if settings.baseline is not None:
-        run_in(settings.baseline)
+    for folder in filter(None, (settings.run, settings.baseline)):
+        run_in(folder)
     require_not_recorded(settings.run)
     require_packages("report", *ANALYSIS)
+    run = read_run_in(settings.run)
     views = run_views(settings.run, run)
     complete_summary = begun(completed_summary(views))
     of_report = ReportViews.of(views)

@@ -7,7 +7,7 @@ from re import Pattern
 import click
 
 from cli.errors import CasstatError, echo, note
-from cli.recordings.recording_arguments import run_in
+from cli.recordings.recording_arguments import read_run_in, run_in
 from cli.run_folder import require_not_recorded
 from cli.runs.client_results import expanded, imported, result_lines
 from cli.runs.finish import summarise
@@ -24,10 +24,11 @@ def import_files(
     Secrets, which include the matches of `patterns`, are replaced. If some files cannot be imported, the
     others are. Raises CasstatError and click.UsageError.
     """
-    run = run_in(folder)
+    run_in(folder)
     require_not_recorded(folder)
     if client_clock_s is not None and not abs(client_clock_s) < 1e10:
         raise click.BadParameter("must be a number of seconds", param_hint="--client-clock")
+    run = read_run_in(folder)
     if run.end_s is None:
         raise CasstatError(f"{folder}: the run is incomplete (hint: run 'casstat fetch --recover {folder}')")
     results, errors = _imported(folder, run, texts, client_clock_s, Redactor(tuple(patterns)))
