@@ -8,7 +8,6 @@ from collector.live.agent_feed import FeedListener, unexpected_text
 from collector.live.cluster_interval import NodeInfo, dc_rack
 from collector.model.clock import SystemClock, ticks
 from collector.model.identity import IDENTITY_LABELS, Identity
-from collector.model.sample import Sample
 from collector.model.snapshot import Snapshot, SourceError, Tick
 from collector.node.catalogue import BEANS
 from collector.node.host.host_source import identity_of
@@ -79,12 +78,9 @@ class JolokiaFeed:
 
     def _follow(self, clock: _Clock) -> None:
         points = ticks(clock, self._interval_s, aligned=True)
-        jolokia = self._connect()
-        try:
+        with closing(self._connect()) as jolokia:
             while not self._stop.is_set():
                 self._sample(jolokia, clock, points)
-        finally:
-            jolokia.close()
 
     def _sample(self, jolokia: Jolokia, clock: _Clock, points: Iterator[Tick]) -> None:
         request = self._request
@@ -106,16 +102,12 @@ class JolokiaFeed:
                 sample = stream.add(snapshot)
                 if sample is None:
                     continue
-                self._report_sample(sample, problem_of(snapshot, sampler.node_sources))
+                if problem := problem_of(snapshot, sampler.node_sources):
+                    self._listener.on_failure(self._key, problem)
+                else:
+                    self._listener.on_sample(self._key, sample)
                 if request != self._request:
                     return
-
-    def _report_sample(self, sample: Sample, problem: str) -> None:
-        """Pass the sample to the listener, or the problem if Cassandra did not answer."""
-        if problem:
-            self._listener.on_failure(self._key, problem)
-        else:
-            self._listener.on_sample(self._key, sample)
 
     def _report_node(self, identity: Identity, sampler: NodeSampler) -> None:
         peers = sampler.facts.peers

@@ -4,7 +4,7 @@ import asyncio
 import ssl
 import threading
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from math import floor
 from typing import TYPE_CHECKING, Any
@@ -195,10 +195,12 @@ class LiveCluster:
         """Follow a seed's peers. The list also contains the seed's own address, which is skipped."""
         if address:
             self._seed_hosts.add(address)
+        self._add_nodes(seed.with_host(peer) for peer in peers if peer not in self._seed_hosts)
+
+    def _add_nodes(self, nodes: Iterable[NodeAddress]) -> None:
         count = len(self._addresses)
-        for peer in peers:
-            if peer not in self._seed_hosts:
-                self._add_node(seed.with_host(peer))
+        for node in nodes:
+            self._add_node(node)
         if len(self._addresses) > count:
             self._send_request()
 
@@ -235,11 +237,7 @@ class LiveCluster:
         """Periodically follow the nodes that have been discovered since; a node that is gone stays on the screen."""
         while True:
             await asyncio.sleep(PEERS_INTERVAL_S)
-            count = len(self._addresses)
-            for node in await self._loop.run_in_executor(None, self._plan.discover):
-                self._add_node(node)
-            if len(self._addresses) > count:
-                self._send_request()
+            self._add_nodes(await self._loop.run_in_executor(None, self._plan.discover))
 
     async def _close_intervals(self) -> None:
         step_s = self._plan.interval_s

@@ -73,57 +73,51 @@ def raw_records(
     """Yield a file's records and footers, and a `Damage` for each section that cannot be read.
 
     Reading starts at the frame at `offset`. If the file is `growing`, an incomplete record at its end is not damage.
+    The records are checked as `Reader` does, but their values are not decoded.
     Calls `check` at least once per record; it may raise an exception to stop. Raises OSError.
     """
     frames = Frames(offset)
-    reading = _Reading()
+    start: FileStart | None = None
+    # Whether the current frame has been readable so far, the number of its next tick, and its last record's position.
+    is_readable = False
+    expected: int | None = None
+    position: RecordPosition = (-1, 0)
+    for line in _lines(path, frames, offset, check, growing=growing):
+        if isinstance(line, Damage):
+            is_readable = False
+            yield line
+            continue
+        try:
+            content = parsed(line)
+            if "end" in content:
+                is_readable = False
+                yield footer_of(content["end"], frames.begin)
+                continue
+            if "head" in content:
+                header_of(content["head"])
+                lost_ticks_of(content["head"])
+                start, expected, is_readable = file_start_of(content["head"]), None, True
+            if is_readable:
+                number = sequence_number_of(content, start, expected)
+                expected = number + 1
+                position = frames.begin, position[1] + 1 if position[0] == frames.begin else 0
+                yield RawRecord(position, line, content, number, tick_of(content).time_s)
+        except MALFORMED as error:
+            is_readable = False
+            yield Damage(frames.position, f"malformed record: {error}")
+
+
+def _lines(
+    path: Path, frames: Frames, offset: int, check: Callable[[], None], *, growing: bool
+) -> Iterator[bytes | Damage]:
     with path.open("rb") as file:
         file.seek(offset)
         while data := file.read(CHUNK_BYTES):
             check()
             for line in frames.feed(data):
                 check()
-                yield from reading.records(line, frames)
-    for line in frames.end():
-        if not (growing and isinstance(line, Damage)):
-            yield from reading.records(line, frames)
-
-
-class _Reading:
-    """Checks records as `Reader` does, but does not decode their values."""
-
-    def __init__(self) -> None:
-        self._start: FileStart | None = None
-        # Whether the current frame has been readable so far, and the number of its next tick.
-        self._is_readable = False
-        self._next: int | None = None
-        self._position: RecordPosition = (-1, 0)
-
-    def records(self, line: bytes | Damage, frames: Frames) -> Iterator[RawRecord | Damage | Footer]:
-        """Yield the record or footer in a line, or the damage; nothing for a record that follows damage."""
-        if isinstance(line, Damage):
-            self._is_readable = False
-            yield line
-            return
-        try:
-            content = parsed(line)
-            if "end" in content:
-                self._is_readable = False
-                yield footer_of(content["end"], frames.begin)
-                return
-            if "head" in content:
-                header_of(content["head"])
-                lost_ticks_of(content["head"])
-                self._start, self._next, self._is_readable = file_start_of(content["head"]), None, True
-            if self._is_readable:
-                number = sequence_number_of(content, self._start, self._next)
-                self._next = number + 1
-                offset, index = self._position
-                self._position = frames.begin, index + 1 if offset == frames.begin else 0
-                yield RawRecord(self._position, line, content, number, tick_of(content).time_s)
-        except MALFORMED as error:
-            self._is_readable = False
-            yield Damage(frames.position, f"malformed record: {error}")
+                yield line
+    yield from (line for line in frames.end() if not (growing and isinstance(line, Damage)))
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ pattern is recognised, since it would otherwise have no events without a reason.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -255,13 +256,10 @@ def _tail(pieces: Sequence[Piece]) -> str:
 
 def tail_lines(path: Path) -> list[str]:
     """Return the complete lines in the last 64 KiB of a file. Raises OSError and NotRegularError."""
-    file = GrowingFile(path)
-    try:
+    with closing(GrowingFile(path)) as file:
         begin = max(0, file.size() - TAIL_BYTES)
         file.seek(begin)
         text = file.read(TAIL_BYTES).decode(errors="replace")
-    finally:
-        file.close()
     # The last part is empty or an incomplete line, and the first one may be incomplete, too.
     return [line.removesuffix("\r") for line in text.split("\n")[1 if begin else 0 : -1]]
 
