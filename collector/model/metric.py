@@ -89,6 +89,11 @@ class WideColumn:
     digits: int = 0
 
 
+def rate_column(name: str, header: str, help_text: str, *labels: str) -> WideColumn:
+    """Return a column for the rate of events that are rare, with one decimal."""
+    return WideColumn(name, header, help_text, labels, digits=1)
+
+
 @dataclass(frozen=True)
 class Metric:
     """A row of the catalogue.

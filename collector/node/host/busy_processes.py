@@ -6,6 +6,7 @@ the process may use more processors.
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from heapq import nlargest
 from itertools import islice
 from math import inf
@@ -33,33 +34,28 @@ THREAD_CPU_TIME = Metric(
 # Only the first threads of the busiest processes are read, because reading a thread takes 15 to 30 µs of CPU time.
 MAX_THREADED_PROCESSES = 3
 MAX_THREADS = 300
-CPU_TIME = Metric(
+_of_process = partial(Metric, labels=("process", "pid"), owner=Owner.MACHINE)
+CPU_TIME = _of_process(
     "casstat_client_process_cpu_seconds_total",
     Kind.COUNTER,
     "seconds",
     "CPU time of a process on a client host, in user and kernel mode, in seconds.",
-    ("process", "pid"),
     scale=1 / TICKS_PER_S,
-    owner=Owner.MACHINE,
 )
-RESIDENT = Metric(
+RESIDENT = _of_process(
     "casstat_client_process_resident_bytes",
     Kind.GAUGE,
     "bytes",
     "Resident memory of a process on a client host, in bytes.",
-    ("process", "pid"),
     scale=PAGE_BYTES,
     across=Aggregation.SUM,
-    owner=Owner.MACHINE,
 )
-CPUS = Metric(
+CPUS = _of_process(
     "casstat_client_process_cpus",
     Kind.GAUGE,
     "1",
     "Number of processors that a process on a client host may use.",
-    ("process", "pid"),
     across=Aggregation.SUM,
-    owner=Owner.MACHINE,
 )
 METRICS = (CPU_TIME, RESIDENT, CPUS, THREAD_CPU_TIME)
 # A process is busy once it has used this much CPU time since the first reading.

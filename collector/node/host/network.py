@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from collector.model.metric import Aggregation, Kind, Metric, Owner, Values, WideColumn
+from collector.model.metric import Aggregation, Kind, Metric, Owner, Values, rate_column
 from collector.model.snapshot import SourceError
 from collector.node.host.kernel_files import Host, read_text
 
@@ -28,7 +28,7 @@ _RETRANSMITS = Metric(
     Kind.COUNTER,
     "1",
     "Number of TCP segments retransmitted.",
-    columns=(WideColumn("tcp_retransmits_per_s", "Retr/s", "TCP segments retransmitted per second", digits=1),),
+    columns=(rate_column("tcp_retransmits_per_s", "Retr/s", "TCP segments retransmitted per second"),),
     owner=Owner.NETWORK,
 )
 SPEED = Metric(

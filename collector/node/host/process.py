@@ -2,7 +2,7 @@
 
 import os
 
-from collector.model.metric import Aggregation, Kind, Metric, Values, WideColumn
+from collector.model.metric import Aggregation, Kind, Metric, Values, WideColumn, rate_column
 from collector.model.snapshot import SourceError
 from collector.node.host.cpu import TICKS_PER_S
 from collector.node.host.kernel_files import Host, read_text
@@ -20,9 +20,7 @@ STAT = {
         Kind.COUNTER,
         "1",
         "Number of page faults that required disk access.",
-        columns=(
-            WideColumn("major_faults_per_s", "MajFlt/s", "Page faults per second that required disk access", digits=1),
-        ),
+        columns=(rate_column("major_faults_per_s", "MajFlt/s", "Page faults per second that required disk access"),),
     ),
     11: Metric(
         "casstat_process_user_seconds_total",

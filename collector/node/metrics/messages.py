@@ -1,7 +1,7 @@
 """Messages between nodes: dropped messages, network latency, hints, streaming and read repair."""
 
 from collector.model.mbean import METRICS, counter, histogram, total
-from collector.model.metric import WideColumn
+from collector.model.metric import rate_column
 
 _STORAGE = METRICS + "type=Storage,name="
 _HINTS = METRICS + "type=HintsService,name="
@@ -14,19 +14,12 @@ BEANS = (
         "Number of messages dropped because they timed out.",
         METRICS + "type=DroppedMessage,scope={message},name=Dropped",
         columns=(
-            WideColumn(
-                "dropped_reads_per_s",
-                "DrpRd",
-                "Reads dropped per second because they timed out",
-                ("READ_REQ",),
-                digits=1,
-            ),
-            WideColumn(
+            rate_column("dropped_reads_per_s", "DrpRd", "Reads dropped per second because they timed out", "READ_REQ"),
+            rate_column(
                 "dropped_mutations_per_s",
                 "DrpMut",
                 "Mutations dropped per second because they timed out",
-                ("MUTATION_REQ",),
-                digits=1,
+                "MUTATION_REQ",
             ),
         ),
     ),
@@ -40,11 +33,8 @@ BEANS = (
         "Number of hints written for nodes that are down or did not respond.",
         _STORAGE + "TotalHints",
         columns=(
-            WideColumn(
-                "hints_per_s",
-                "Hints/s",
-                "Hints written per second for nodes that are down or did not respond",
-                digits=1,
+            rate_column(
+                "hints_per_s", "Hints/s", "Hints written per second for nodes that are down or did not respond"
             ),
         ),
     ),

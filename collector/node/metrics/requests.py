@@ -15,7 +15,7 @@ What Cassandra counts, as measured on 5.0.8 with known numbers of statements (te
 from dataclasses import dataclass
 
 from collector.model.mbean import METRICS, counter, gauge, histogram
-from collector.model.metric import Aggregation, ScrapeInterval, WideColumn
+from collector.model.metric import Aggregation, ScrapeInterval, rate_column
 
 
 @dataclass(frozen=True)
@@ -123,19 +123,9 @@ BEANS = (
         _BEAN + "Timeouts",
         only=SCOPES,
         columns=(
-            WideColumn(
-                "read_timeouts_per_s",
-                "RdTmo",
-                "Reads per second that timed out on the coordinator",
-                ("Read",),
-                digits=1,
-            ),
-            WideColumn(
-                "write_timeouts_per_s",
-                "WrTmo",
-                "Writes per second that timed out on the coordinator",
-                ("Write",),
-                digits=1,
+            rate_column("read_timeouts_per_s", "RdTmo", "Reads per second that timed out on the coordinator", "Read"),
+            rate_column(
+                "write_timeouts_per_s", "WrTmo", "Writes per second that timed out on the coordinator", "Write"
             ),
         ),
     ),
@@ -175,12 +165,11 @@ BEANS = (
         _BEAN + "ConditionNotMet",
         only={"operation": (CONDITIONAL_WRITE,)},
         columns=(
-            WideColumn(
+            rate_column(
                 "cas_write_conditions_not_met_per_s",
                 "CasNot",
                 "Conditional writes per second whose condition was not met",
-                (CONDITIONAL_WRITE,),
-                digits=1,
+                CONDITIONAL_WRITE,
             ),
         ),
     ),
@@ -196,12 +185,11 @@ BEANS = (
         _BEAN + "ContentionHistogram",
         only=_CONDITIONAL,
         columns=(
-            WideColumn(
+            rate_column(
                 "cas_write_contended_per_s",
                 "CasCtn",
                 "Conditional writes per second that were repeated because of others on the same partition",
-                (CONDITIONAL_WRITE,),
-                digits=1,
+                CONDITIONAL_WRITE,
             ),
         ),
     ),
