@@ -10,16 +10,7 @@ from collector.model.metric import Kind, Metric
 from collector.node.catalogue import CATALOGUE
 from dashboards.expression import Gauge, Rate, aggregation_of
 from dashboards.promql import FUNCTIONS
-from dashboards.rules.alert import (
-    CLUSTER,
-    JOB,
-    MATCH,
-    WINDOW,
-    Alert,
-    aggregate,
-    job_matcher,
-    rule_query,
-)
+from dashboards.rules.alert import CLUSTER, JOB, MATCH, WINDOW, Alert, aggregate, job_matcher, rule_query
 from dashboards.rules.alerts import agent, cluster, jvm, machine, overload, requests, storage
 from dashboards.rules.alerts.cluster import ANSWERS
 from dashboards.rules.burn_rate import RecordingRule, burn_rate_rules

@@ -98,13 +98,7 @@ SIGNALS = (
         "CPU time that Cassandra's process uses per second; 1 is one core. For several nodes, the value is the mean "
         "over the nodes.",
     ),
-    Signal(
-        "jvm_threads",
-        "Threads",
-        Gauge("cassandra_jvm_threads"),
-        Unit.COUNT,
-        "Live threads.",
-    ),
+    Signal("jvm_threads", "Threads", Gauge("cassandra_jvm_threads"), Unit.COUNT, "Live threads."),
     Signal(
         "files_share",
         "File descriptor utilisation",

@@ -84,13 +84,7 @@ def _take(block: Block, rates: BlockRates, values: _TableParts, buckets: _TableP
     )
     number = buckets.series_numbers(rates.keys)
     buckets.parts.append(
-        (
-            times[line_index],
-            number[column],
-            length[column],
-            increases.buckets[positive],
-            increases.increases[positive],
-        )
+        (times[line_index], number[column], length[column], increases.buckets[positive], increases.increases[positive])
     )
 
 
@@ -135,11 +129,7 @@ def _buckets(columns: _TableParts, metrics: dict[str, Metric]) -> pa.Table:
 def _named(columns: _TableParts, metrics: dict[str, Metric], time: Ints, number: Ints) -> dict[str, Any]:
     names = [series[0] for series in columns.series]
     labels = [_labels(metrics.get(series[0]), series[1:]) for series in columns.series]
-    return {
-        "time": pa.array(time, TIME),
-        "metric": _dictionary(names, number),
-        "labels": _dictionary(labels, number),
-    }
+    return {"time": pa.array(time, TIME), "metric": _dictionary(names, number), "labels": _dictionary(labels, number)}
 
 
 def _dictionary(texts: Sequence[str], number: Ints) -> Any:

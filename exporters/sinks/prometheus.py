@@ -15,13 +15,7 @@ from exporters.sinks.parts.remote_write import MARK, RemoteWriteFormat, Requests
 from exporters.sinks.parts.sink_url import PAGE_PARAMETERS, Target, authorization, number
 from exporters.sinks.parts.store_http import TLS_PARAMETERS, Store, StoreResponse, response_error
 from exporters.sinks.parts.tick_encoder import PageSink
-from exporters.sinks.sink import (
-    PartialWriteError,
-    RefusedError,
-    SinkUrlError,
-    TooLargeError,
-    UnavailableError,
-)
+from exporters.sinks.sink import PartialWriteError, RefusedError, SinkUrlError, TooLargeError, UnavailableError
 
 SCHEMES = ("prometheus+http", "prometheus+https")
 URLS = (

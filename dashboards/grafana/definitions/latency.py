@@ -48,10 +48,7 @@ DASHBOARD = Dashboard(
                 *graphs("local_share", "error_share"),
             ),
         ),
-        Row(
-            "Replica latency",
-            table_graphs("table_read_p99", "table_write_p99", "sstables_per_read_p99"),
-        ),
+        Row("Replica latency", table_graphs("table_read_p99", "table_write_p99", "sstables_per_read_p99")),
     ),
     tables=True,
 )

@@ -16,17 +16,13 @@ ALERTS = (
         ("message",),
     ),
     *signal_alerts(
-        "CassandraRequestsPending",
-        "requests_pending",
-        f"{_VALUE} client requests are waiting for a thread on {WHERE}.",
+        "CassandraRequestsPending", "requests_pending", f"{_VALUE} client requests are waiting for a thread on {WHERE}."
     ),
     *signal_alerts(
         "CassandraReadsPending", "reads_pending", f"{_VALUE} local reads are waiting for a thread on {WHERE}."
     ),
     *signal_alerts(
-        "CassandraMutationsPending",
-        "mutations_pending",
-        f"{_VALUE} local writes are waiting for a thread on {WHERE}.",
+        "CassandraMutationsPending", "mutations_pending", f"{_VALUE} local writes are waiting for a thread on {WHERE}."
     ),
     *signal_alerts(
         "CassandraPoolBlocked",
@@ -54,13 +50,9 @@ ALERTS = (
         also=f"unless {_DELIVERED} >= {_HINTS}",
     ),
     *signal_alerts(
-        "CassandraHintsNotDelivered",
-        "hints_failed",
-        f"{_VALUE} hint deliveries per second from {WHERE} are failing.",
+        "CassandraHintsNotDelivered", "hints_failed", f"{_VALUE} hint deliveries per second from {WHERE} are failing."
     ),
     *signal_alerts(
-        "CassandraExceptions",
-        "exceptions",
-        f"{WHERE} is throwing {_VALUE} uncaught exceptions per second.",
+        "CassandraExceptions", "exceptions", f"{WHERE} is throwing {_VALUE} uncaught exceptions per second."
     ),
 )

@@ -29,9 +29,7 @@ ALERTS = (
         "CassandraCommitlogPending", "commitlog_pending", f"{_VALUE} writes are waiting for the commit log on {WHERE}."
     ),
     *signal_alerts(
-        "CassandraCommitlogWaits",
-        "commitlog_wait_p99",
-        f"The p99 wait for the commit log on {WHERE} is {_TIME}.",
+        "CassandraCommitlogWaits", "commitlog_wait_p99", f"The p99 wait for the commit log on {WHERE} is {_TIME}."
     ),
     *signal_alerts(
         "CassandraCommitlogSegmentWaits",
@@ -39,9 +37,7 @@ ALERTS = (
         f"The p99 wait for a new commit log segment on {WHERE} is {_TIME}.",
     ),
     *signal_alerts(
-        "CassandraMemtableWaits",
-        "memtable_wait_p99",
-        f"The p99 wait for memtable memory on {WHERE} is {_TIME}.",
+        "CassandraMemtableWaits", "memtable_wait_p99", f"The p99 wait for memtable memory on {WHERE} is {_TIME}."
     ),
     *signal_alerts(
         "CassandraTombstones",

@@ -61,7 +61,4 @@ def _colours(page: Page, box: Box, data: Columns, label: str) -> list[str]:
         f"set cbrange [{low:.6g}:{max(high, low * 10):.6g}]",
         f"set cbtics ({tics}) font ',{SMALL_PT}' tc rgb ink",
     ]
-    return [
-        *colour_box(page, box, values),
-        *rotated_label(page, box, label, box.right + 84, 9003),
-    ]
+    return [*colour_box(page, box, values), *rotated_label(page, box, label, box.right + 84, 9003)]

@@ -29,11 +29,7 @@ def sweep_plots(table: SweepTable) -> Sequence[Plot]:
             )
             for name in varied
         ),
-        Plot(
-            "pareto",
-            "p95 and p99 against throughput, with the Pareto front",
-            partial(pareto_plot.draw, table=table),
-        ),
+        Plot("pareto", "p95 and p99 against throughput, with the Pareto front", partial(pareto_plot.draw, table=table)),
         *(
             Plot(
                 f"heatmap_{first}_{second}",

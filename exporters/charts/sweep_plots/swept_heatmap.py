@@ -58,10 +58,7 @@ def _colours(page: Page, box: Box, values: list[float]) -> list[str]:
     low = min(values, default=0.0)
     scale = axes.linear(values, box.height, low)
     commands = [f"set cbrange [{scale.low:.6g}:{scale.high:.6g}]", f"set cbtics ({tics_text(scale)})"]
-    return [
-        *colour_box(page, box, commands),
-        f"middle = {(scale.low + scale.high) / 2:.6g}",
-    ]
+    return [*colour_box(page, box, commands), f"middle = {(scale.low + scale.high) / 2:.6g}"]
 
 
 def _parts(page: Page, *, has_numbers: bool) -> list[str]:

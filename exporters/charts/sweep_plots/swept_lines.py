@@ -55,11 +55,7 @@ def category_axis(axis: str, values: Sequence[str], length_px: float, room_px: f
         for index, value in enumerate(ordered)
         if index % every == 0
     )
-    commands = [
-        f"unset logscale {axis}",
-        f"set {axis}range [-0.5:{len(ordered) - 0.5:g}]",
-        f"set {axis}tics ({tics})",
-    ]
+    commands = [f"unset logscale {axis}", f"set {axis}range [-0.5:{len(ordered) - 0.5:g}]", f"set {axis}tics ({tics})"]
     return ParameterAxis({value: float(index) for index, value in enumerate(ordered)}, commands)
 
 

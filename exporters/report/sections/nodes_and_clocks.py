@@ -20,9 +20,7 @@ _HEADER = (
 
 
 def nodes_and_clocks(data: ReportData) -> Section:
-    blocks: list[Block] = [
-        Table("Nodes", _HEADER, [_row(data, node, is_host=False) for node in data.run.nodes], 3),
-    ]
+    blocks: list[Block] = [Table("Nodes", _HEADER, [_row(data, node, is_host=False) for node in data.run.nodes], 3)]
     if data.run.client_hosts:
         hosts = [_row(data, host, is_host=True) for host in data.run.client_hosts]
         blocks.append(Table("Client hosts", _HEADER, hosts, 3))

@@ -15,13 +15,7 @@ from prometheus_client.samples import Sample as PrometheusSample
 from collector.model.metric import Metric, Series
 from exporters.metrics_page.metric_family import Family, Labels, UpperBounds, encodable
 from exporters.sinks.parts.otlp_names import otlp_name
-from exporters.sinks.parts.page_series import (
-    PageRenderer,
-    Samples,
-    SeriesPoint,
-    between_bounds,
-    differences,
-)
+from exporters.sinks.parts.page_series import PageRenderer, Samples, SeriesPoint, between_bounds, differences
 from exporters.sinks.parts.protobuf_fields import FIXED64, bytes_field, read_varint, varint, varint_field
 
 CASSANDRA = "cassandra_"
