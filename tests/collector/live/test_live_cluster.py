@@ -178,14 +178,14 @@ def test_an_unexpected_error_is_a_failure_of_the_node_and_the_feed_continues(
 
 
 def test_an_unexpected_error_in_a_jolokia_agent_is_a_failure_of_the_node(monkeypatch: pytest.MonkeyPatch) -> None:
-    report, failures = JolokiaFeed._report_sample, [ValueError("x")]
+    report, failures = JolokiaFeed._report_node, [ValueError("x")]
 
     def fail_once(feed: JolokiaFeed, *arguments: Any) -> None:
         if failures:
             raise failures.pop()
         report(feed, *arguments)
 
-    monkeypatch.setattr(JolokiaFeed, "_report_sample", fail_once)
+    monkeypatch.setattr(JolokiaFeed, "_report_node", fail_once)
     with closing(FakeJolokia()) as fake, Followed(fake.url) as followed:
         text = "unexpected ValueError: x; this is a bug in casstat"
         followed.until(lambda interval: interval.nodes[0].reason == text)
