@@ -20,7 +20,7 @@ from collector.simulation.simulated_cluster import CALM, simulated_cluster
 from exporters.sinks.parts.all_sinks import sink_of
 from exporters.sinks.parts.points import rows
 from exporters.sinks.shipping.delivery import MAX_POINTS, TIMEOUT_S
-from exporters.sinks.shipping.shipper import CPU_SHARE, Plan, Shipper, journal_opener, system_runtime
+from exporters.sinks.shipping.shipper import CPU_SHARE, Plan, Runtime, Shipper, journal_opener
 from exporters.sinks.sink import NodeTick
 from tests.real.stores import InfluxDB
 
@@ -134,7 +134,7 @@ def _into_influxdb(journal: Path) -> Iterator[Figure]:
 
 def _ship_hour(store: InfluxDB, journal: Path, folder: Path, cpu_share: float, bound: float | None) -> Iterator[Figure]:
     plan = Plan(journal_opener(journal), state_folder=folder / f"kept-{cpu_share}", cpu_share=cpu_share)
-    shipper = Shipper(sink_of(store.url), plan, system_runtime(Event()), print)
+    shipper = Shipper(sink_of(store.url), plan, Runtime(Event().wait), print)
     began_s, before_s = time.monotonic(), _process_s()
     shipper.run(until_end=True)
     wall_s, cpu_s = time.monotonic() - began_s, _process_s() - before_s

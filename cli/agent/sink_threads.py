@@ -19,7 +19,7 @@ from collector.recording.writer import Position
 from exporters.metrics_page.rendering import Options
 from exporters.metrics_page.self_metrics import SinkHealth
 from exporters.sinks.parts.all_sinks import sink_of
-from exporters.sinks.shipping.shipper import Plan, Shipper, system_runtime
+from exporters.sinks.shipping.shipper import Plan, Runtime, Shipper
 from exporters.sinks.sink import Sink, SinkUrlError
 
 # When the agent stops, requests in progress have this much time to finish.
@@ -79,7 +79,7 @@ ShipperFactory = Callable[[Sink[Any], Plan, threading.Event, Callable[[str], Non
 
 
 def _shipper(sink: Sink[Any], plan: Plan, stop: threading.Event, log: Callable[[str], None]) -> Shipper:
-    return Shipper(sink, plan, system_runtime(stop), log)
+    return Shipper(sink, plan, Runtime(stop.wait), log)
 
 
 class Sinks:

@@ -7,11 +7,10 @@ threads are waiting for something else.
 
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from cli.simulate.simulated_journal import SimulatedJournal
-from exporters.sinks.shipping.shipper import Runtime, system_runtime
+from exporters.sinks.shipping.shipper import Runtime
 from exporters.sinks.sink import NodeTick, Sink
 
 
@@ -53,7 +52,7 @@ class GatedSink(Sink[Any]):
 
     def runtime(self) -> Runtime:
         """Return the system's clocks, and waits that leave the gate; at the end of the journal, for the next tick."""
-        return replace(system_runtime(self._stop), wait=self._wait, idle=self._idle)
+        return Runtime(self._wait, idle=self._idle)
 
     def encode(self, tick: NodeTick) -> list[Any]:
         return self._sink.encode(tick)

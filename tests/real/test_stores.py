@@ -18,7 +18,7 @@ from collector.recording.writer import Limits
 from exporters.recent_ticks import RecentTicks
 from exporters.sinks.parts.all_sinks import sink_of
 from exporters.sinks.parts.points import path, rows, tags, time_ms
-from exporters.sinks.shipping.shipper import Plan, Shipper, journal_opener, system_runtime
+from exporters.sinks.shipping.shipper import Plan, Runtime, Shipper, journal_opener
 from exporters.sinks.sink import RefusedError
 from tests.collector.snapshots import REQUESTS
 from tests.exporters.sinks.shipping.shipped import BEGIN_S, Node, head, snapshot
@@ -166,7 +166,7 @@ def test_a_restarted_store_receives_everything(node: Node, influxdb: InfluxDB) -
     node.recent = RecentTicks(kept=20)
     stop = threading.Event()
     plan = Plan(journal_opener(node.folder), state_folder=node.folder.parent / "kept", recent=node.recent)
-    shipping = Shipper(sink_of(influxdb.url), plan, system_runtime(stop), node.messages.append)
+    shipping = Shipper(sink_of(influxdb.url), plan, Runtime(stop.wait), node.messages.append)
     thread = threading.Thread(target=shipping.run)
     thread.start()
     try:

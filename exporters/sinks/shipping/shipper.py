@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 from collector.model.identity import Identity
@@ -39,7 +38,7 @@ MAX_RETRY_AFTER_S = 300.0
 
 @dataclass(frozen=True)
 class Runtime:
-    """Clocks, waiting and randomness; tests substitute their own.
+    """Clocks, waiting and randomness, by default the system's; tests substitute their own.
 
     wait    waits for a number of seconds or until shipping is stopped; returns True if stopped.
     wall_s  the wall clock, in seconds since the epoch.
@@ -54,11 +53,6 @@ class Runtime:
     cpu_s: Callable[[], float] = time.thread_time
     random: Callable[[], float] = random.random
     idle: Callable[[], bool] | None = None
-
-
-def system_runtime(stop: Event) -> Runtime:
-    """Return the system's clocks and randomness, with a wait that ends when `stop` is set."""
-    return Runtime(stop.wait)
 
 
 class Backoff:
