@@ -42,7 +42,6 @@ from exporters.results.summary.conditions import Condition
 
 # The exit status if a condition of --fail-if holds.
 CONDITION_MET = 1
-
 MIN_FREE_BYTES = 64 << 20
 
 

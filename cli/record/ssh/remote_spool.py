@@ -50,7 +50,6 @@ LEASE_S = 60.0
 STARTING_POLL_S = 0.1
 MAX_VARIABLES_BYTES = 1 << 16
 KEPT_POLL_S = 0.5
-
 SOCKET = "socket"
 JOURNAL_FOLDER, HEARTBEAT_FILE, LOCK_FILE, LOG_FILE = "journal", "heartbeat", "lock", "keeper.log"
 # How often the state is checked while an agent stops.
