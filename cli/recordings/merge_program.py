@@ -86,10 +86,9 @@ def merged(
     *,
     grid: "Grid | None" = None,
     quiet: bool = False,
-    may_be_empty: bool = False,
 ) -> "tuple[Merged[Product], Choice]":
     """Return the result of a single view; see `View` and `recording_views`."""
-    return View(recording_views(settings, quiet=quiet), make, more, grid, may_be_empty=may_be_empty).merged()
+    return View(recording_views(settings, quiet=quiet), make, more, grid).merged()
 
 
 def _choice(settings: MergeSettings, node_recordings: list["Recording"]) -> "Choice":
@@ -132,14 +131,12 @@ def _report_defects(settings: MergeSettings, node_recordings: list["Recording"],
             note(f"{one_line(node.node)}: {integrity_text(integrity)} (hint: run 'casstat journal check')")
 
 
-def merge_into(
-    settings: MergeSettings, folder: Path, *, quiet: bool = False, cluster: MergeCluster | None = None
-) -> list[Path]:
+def merge_into(settings: MergeSettings, folder: Path, *, cluster: MergeCluster | None = None) -> list[Path]:
     """Merge the recordings into tables in a directory, on a cluster if one is given; return the tables' paths.
 
-    Prints notes about the recordings, unless `quiet` is set. Raises the same errors as `View.merged`.
+    Prints notes about the recordings. Raises the same errors as `View.merged`.
     """
-    views = recording_views(settings, quiet=quiet, cluster=cluster)
+    views = recording_views(settings, cluster=cluster)
     return completed(tables(views, settings, folder, is_packed=cluster is not None))
 
 

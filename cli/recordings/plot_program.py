@@ -47,10 +47,10 @@ class Drawing:
     warm_up_s: float | None = None
 
 
-def plot_into(settings: MergeSettings, folder: Path, drawing: Drawing, *, quiet: bool = False) -> Iterator[Path]:
+def plot_into(settings: MergeSettings, folder: Path, drawing: Drawing) -> Iterator[Path]:
     """Write the plots to a directory; yield the paths of the drawn files.
 
-    Prints notes about the recordings, unless `quiet` is set. Raises CasstatError and click.UsageError.
+    Prints notes about the recordings. Raises CasstatError and click.UsageError.
     """
     from exporters.charts.all_plots import OVERLAYS, PLOTS
 
@@ -63,7 +63,7 @@ def plot_into(settings: MergeSettings, folder: Path, drawing: Drawing, *, quiet:
                 f"unknown plot '{name}' (hint: choose from {', '.join(known)})", param_hint="--only"
             )
     if not is_overlay:
-        run = completed(_single_run(recording_views(settings, quiet=quiet), settings, drawing))
+        run = completed(_single_run(recording_views(settings), settings, drawing))
     elif drawing.warm_up_s is None:
         run = _overlaid(settings)
     else:
