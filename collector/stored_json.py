@@ -78,12 +78,16 @@ def value_of(content: Any, kind: type[Value], failure: Failure, require_possible
 def _reason(text: str, content: Any) -> str:
     """Return the reason in an error of msgspec, such as "Expected `int`, got `str` - at `$.nodes[0].ticks`"."""
     what, _, path = text.rstrip("`").partition(" - at `$")
-    for name, index in _STEP.findall(path):
-        content = content[name] if name else content[int(index)]
+    shown = "a value"
+    # msgspec writes the keys of mappings as "[...]", so a value below them is unknown.
+    if "[...]" not in path:
+        for name, index in _STEP.findall(path):
+            content = content[name] if name else content[int(index)]
+        shown = str(content)[:40]
     named = what.split("`")
     if what.startswith("Expected"):
         kind = named[1].removesuffix(" | null")
-        what = f"{str(content)[:40]} is not {_KINDS.get(kind, kind)}"
+        what = f"{shown} is not {_KINDS.get(kind, kind)}"
     else:
         # The field that is missing, or "Number out of range", in the words of `float`.
         what = f"'{named[1]}'" if len(named) > 1 else "int too large to convert to float"

@@ -23,6 +23,7 @@ class Whole:
     parts: tuple[Part, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
     is_open: bool = False
+    groups: Mapping[str, Part] = field(default_factory=dict)
 
 
 class WrongError(ValueError):
@@ -64,7 +65,8 @@ def test_whole_numbers_are_counts_and_numbers(number: str, tmp_path: Path) -> No
             f'"name": "a", "parts": [{{"count": 1, "share": 1{"0" * 400}}}]',
             "int too large to convert to float (at parts[0].share)",
         ),
-        ('"name": "a", "tags": {"b": 1}', "{'b': 1} is not a string (at tags[...])"),
+        ('"name": "a", "tags": {"b": 1}', "a value is not a string (at tags[...])"),
+        ('"name": "a", "groups": {"b": {"count": "x"}}', "a value is not a count (at groups[...].count)"),
         ('"name": "a", "is_open": 1', "1 is not true or false (at is_open)"),
         ('"name": "a", "parts": [{"count": 1}, {"count": 1}, {"count": 1}]', "too many parts"),
         ('"parts": []', "'name'"),

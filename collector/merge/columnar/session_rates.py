@@ -20,7 +20,7 @@ from collector.recording.frames import Damage, Footer
 from collector.recording.header import FULL_EVERY, SeriesLimit
 from collector.recording.reader import Entry, Integrity, Reader, TickOrder, read_lines
 
-# The largest integer of which the changes in FULL_EVERY ticks can be added with 64 bits, in any order.
+# Up to this size, the changes of an integer in FULL_EVERY ticks can be added in any order with 64 bits.
 MAX_INTEGER = 1 << 51
 
 

@@ -238,7 +238,7 @@ def test_a_metric_whose_kind_or_unit_changes_is_left_out(
 @given(ticks(), st.floats(0, 1), GRIDS)
 @shared
 def test_ticks_of_a_partial_copy_count_once(folder: Path, snapshots: list[Snapshot], share: float, grid: Grid) -> None:
-    """The copy is read first. It may end within a frame, of which the original then repeats the first ticks."""
+    """The copy is read first. It may end within a frame; the original then repeats the first ticks of that frame."""
     (file,) = write(folder, [snapshots]).glob("*.zst")
     content = file.read_bytes()
     (folder / f"0{file.name}").write_bytes(content[: round(share * len(content))])
