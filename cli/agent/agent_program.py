@@ -68,11 +68,7 @@ class _Program:
     """The agent's main loop and the objects that it works on."""
 
     def __init__(
-        self,
-        settings: AgentSettings,
-        reread: Callable[[], AgentSettings],
-        environ: Mapping[str, str],
-        signals: Signals,
+        self, settings: AgentSettings, reread: Callable[[], AgentSettings], environ: Mapping[str, str], signals: Signals
     ) -> None:
         self.settings = settings
         self._reread = reread

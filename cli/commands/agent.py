@@ -1,4 +1,11 @@
-"""Sample the local node, record it and export its metrics"""
+"""Sample the local node, record it and export its metrics
+
+Without options, the agent samples the detected node every second, records up to 2 GiB and serves
+http://127.0.0.1:17199/metrics for Prometheus. A setting comes from the command line, else from the environment
+(CASSTAT_LISTEN for --listen), else from the file given with --config (listen = "…").
+
+SIGHUP reloads the settings and applies those that can change without losing a tick. SIGTERM stops the agent.
+"""
 
 import os
 from collections.abc import Mapping
@@ -30,18 +37,8 @@ GROUP = "monitor"
 PATH = click.Path(path_type=Path)
 # The default command's options that have the same meaning for the agent; Jolokia's options are added separately.
 OF_THE_LINE = (
-    "keyspace",
-    "table",
-    "log",
-    "log_pattern",
-    "disk",
-    "net_interface",
-    "source",
-    "nodetool",
-    "jmx_port",
-    "jmx_user",
-    "jmx_password_file",
-    "node",
+    *("keyspace", "table", "log", "log_pattern", "disk", "net_interface", "source", "nodetool", "jmx_port"),
+    *("jmx_user", "jmx_password_file", "node"),
 )
 
 # Help texts that differ from those of the default command.
@@ -64,7 +61,7 @@ def _host_names(_context: click.Context, _parameter: click.Parameter, names: tup
     return names
 
 
-@click.command(cls=ConfiguredCommand, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__, cls=ConfiguredCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--config",
     type=PATH,
@@ -76,12 +73,7 @@ def _host_names(_context: click.Context, _parameter: click.Parameter, names: tup
 )
 @click.option("--print-config", is_flag=True, help="Print the effective settings as TOML and exit.")
 @click.option(
-    "-i",
-    "--interval",
-    type=Duration(0.1, 3600),
-    default=DEFAULT_S,
-    show_default=True,
-    help="Interval between ticks.",
+    "-i", "--interval", type=Duration(0.1, 3600), default=DEFAULT_S, show_default=True, help="Interval between ticks."
 )
 @click.option(
     "--tables",
@@ -156,14 +148,6 @@ def _host_names(_context: click.Context, _parameter: click.Parameter, names: tup
     help="Serve host metrics to Prometheus under node_exporter's names.",
 )
 def command(print_config: bool, **options: Any) -> None:
-    """Sample the local node, record it and export its metrics
-
-    Without options, the agent samples the detected node every second, records up to 2 GiB and serves
-    http://127.0.0.1:17199/metrics for Prometheus. A setting comes from the command line, else from the environment
-    (CASSTAT_LISTEN for --listen), else from the file given with --config (listen = "…").
-
-    SIGHUP reloads the settings and applies those that can change without losing a tick. SIGTERM stops the agent.
-    """
     context = click.get_current_context()
     if print_config:
         for text in printed(context):

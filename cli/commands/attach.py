@@ -1,4 +1,9 @@
-"""Attach Jolokia to a running Cassandra without a restart"""
+"""Attach Jolokia to a running Cassandra without a restart
+
+PID is required if several Cassandra processes run on this machine. Jolokia stays attached until the node stops.
+It allows reads but no changes. Without --user, anyone on this machine can read metrics. Addresses other than
+loopback require --user; passwords then travel unencrypted. Run the command as root or as Cassandra's user.
+"""
 
 import ipaddress
 import os
@@ -41,7 +46,7 @@ def _print_policy(context: click.Context, _parameter: click.Parameter, is_given:
         context.exit()
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("pid", type=click.IntRange(min=1), required=False)
 @click.option("--jar", type=_FILE, metavar="FILE", required=True, help="Jolokia's JVM agent, version 1.7 or 2.")
 @click.option(
@@ -76,12 +81,6 @@ def command(
     detach: bool,
     trusted_user: tuple[str, ...],
 ) -> None:
-    """Attach Jolokia to a running Cassandra without a restart
-
-    PID is required if several Cassandra processes run on this machine. Jolokia stays attached until the node stops.
-    It allows reads but no changes. Without --user, anyone on this machine can read metrics. Addresses other than
-    loopback require --user; passwords then travel unencrypted. Run the command as root or as Cassandra's user.
-    """
     # --host and --port are the old form of --listen.
     agent = Agent(host or listen[0], port or listen[1], user, _password(user, password_file))
     if not agent.is_private and not user:

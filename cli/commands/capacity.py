@@ -1,4 +1,15 @@
-"""Find the highest rate within an objective"""
+"""Find the highest rate within an objective
+
+COMMAND is a load generator that takes a rate: {rate} becomes the rate of a step in operations per second, divided
+by the number of client hosts. Each step is a run, as made by 'casstat record'. {duration} becomes the length of a
+step with its warm-up in seconds; without it, COMMAND is interrupted with SIGINT after this time.
+
+Starting from MIN, the rate is doubled until a step misses an objective. The range is then halved until it is
+narrower than 4%. Longer steps confirm the highest rate that meets all objectives, and the next higher one, which
+does not.
+
+The exit status is 0 if a rate meets all objectives, and 1 if none does.
+"""
 
 import re
 from typing import Any
@@ -27,7 +38,7 @@ def _rate_range(text: str) -> tuple[float, float]:
     return low, high
 
 
-@click.command(cls=CommandAfterDashes, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__, cls=CommandAfterDashes, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("nodes", nargs=-1, metavar="[NODE]... -- COMMAND [ARG]...")
 @click.option(
     "--rate", type=_rate_range, required=True, metavar="MIN..MAX", help="Range of rates in operations per second."
@@ -64,18 +75,6 @@ def _rate_range(text: str) -> tuple[float, float]:
 @record_options("cool_down", "duration", "fail_if", "folder", "mark_regex", "name", "serve", "warm_up")
 @click.pass_context
 def command(context: click.Context, /, **options: Any) -> None:
-    """Find the highest rate within an objective
-
-    COMMAND is a load generator that takes a rate: {rate} becomes the rate of a step in operations per second, divided
-    by the number of client hosts. Each step is a run, as made by 'casstat record'. {duration} becomes the length of a
-    step with its warm-up in seconds; without it, COMMAND is interrupted with SIGINT after this time.
-
-    Starting from MIN, the rate is doubled until a step misses an objective. The range is then halved until it is
-    narrower than 4%. Longer steps confirm the highest rate that meets all objectives, and the next higher one, which
-    does not.
-
-    The exit status is 0 if a rate meets all objectives, and 1 if none does.
-    """
     # Before the import, because the program imports numpy.
     require_packages("capacity", *ANALYSIS)
     from cli.experiments.capacity_program import CapacityOptions, capacity

@@ -1,4 +1,9 @@
-"""Compare two groups of runs"""
+"""Compare two groups of runs
+
+A and B are run directories, or names of runs in casstat-runs. For each phase and the total, prints throughput,
+errors, latency and resources of both groups, the relative difference with its 95% confidence interval, the effect
+size, and whether the difference is significant after correction for the number of comparisons.
+"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,7 +48,7 @@ class CompareCommand(click.Command):
         return super().parse_args(ctx, words)
 
 
-@click.command(cls=CompareCommand, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__, cls=CompareCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("a", nargs=-1, metavar="A...")
 @click.option(WITH, "b", multiple=True, metavar="B...", help="Runs to compare with A.")
 @click.option("--baseline", metavar="tag:KEY=VALUE", help="Use all runs with this tag as A.")
@@ -59,12 +64,6 @@ class CompareCommand(click.Command):
 @click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write JUnit XML to FILE.")
 @click.pass_context
 def command(context: click.Context, /, **options: Any) -> None:
-    """Compare two groups of runs
-
-    A and B are run directories, or names of runs in casstat-runs. For each phase and the total, prints throughput,
-    errors, latency and resources of both groups, the relative difference with its 95% confidence interval, the effect
-    size, and whether the difference is significant after correction for the number of comparisons.
-    """
     from cli.runs.compare_program import CompareSettings, compare
 
     with memory_limit(MAX_MEMORY_BYTES):

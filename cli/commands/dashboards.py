@@ -14,10 +14,7 @@ GROUP = "monitor"
 PROVIDER = "provisioning/dashboards/casstat.yaml"
 CHOICE = click.Choice(STORES)
 
-
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-def command() -> None:
-    """Write or push Grafana dashboards and Prometheus rules"""
+command = click.Group(help=__doc__, context_settings={"help_option_names": ["-h", "--help"]})
 
 
 @command.command()

@@ -1,4 +1,8 @@
-"""Run a local Cassandra cluster for trying out casstat"""
+"""Run a local Cassandra cluster for trying out casstat
+
+The nodes are real, come with Jolokia and listen on loopback addresses only. JMX and CQL need no password, so do
+not start them on a machine whose users you do not trust. Maven downloads Cassandra, which needs Java 17 or 11.
+"""
 
 import ipaddress
 import os
@@ -82,14 +86,7 @@ in_folder = click.option(
     help="Directory for the cluster's files.  [$XDG_STATE_HOME/casstat/demo]",
 )
 
-
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-def command() -> None:
-    """Run a local Cassandra cluster for trying out casstat
-
-    The nodes are real, come with Jolokia and listen on loopback addresses only. JMX and CQL need no password, so do
-    not start them on a machine whose users you do not trust. Maven downloads Cassandra, which needs Java 17 or 11.
-    """
+command = click.Group(help=__doc__, context_settings={"help_option_names": ["-h", "--help"]})
 
 
 @command.command()

@@ -1,4 +1,11 @@
-"""Show which metrics are available and how to fix the rest"""
+"""Show which metrics are available and how to fix the rest
+
+Pass the options that you would pass to casstat. Each finding is ok, a warning (columns are less accurate than
+they could be) or a problem (columns are missing). The lines below a warning or problem are its fix: "then"
+starts the next step, "or" an alternative. The exit code is 1 if there is a problem.
+
+The doctor queries nodetool and Jolokia a few times and changes nothing.
+"""
 
 import os
 import sys
@@ -16,15 +23,7 @@ GROUP = "watch"
 
 # The default command's options that select what to sample; `jolokia_options` adds Jolokia's options.
 LINE_OPTIONS = (
-    "interval_option",
-    "log",
-    "log_pattern",
-    "disk",
-    "net_interface",
-    "jmx_port",
-    "source",
-    "nodetool",
-    "jmx_user",
+    *("interval_option", "log", "log_pattern", "disk", "net_interface", "jmx_port", "source", "nodetool", "jmx_user"),
     "jmx_password_file",
 )
 # Help texts of options that have a different purpose in the doctor.
@@ -36,18 +35,10 @@ HELP = {
 }
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__, context_settings={"help_option_names": ["-h", "--help"]})
 @jolokia_options
 @format_option("Output format; json prints one object per line.  [text]")
 def command(jolokia: JolokiaSettings, output: str, **options: Any) -> None:
-    """Show which metrics are available and how to fix the rest
-
-    Pass the options that you would pass to casstat. Each finding is ok, a warning (columns are less accurate than
-    they could be) or a problem (columns are missing). The lines below a warning or problem are its fix: "then"
-    starts the next step, "or" an alternative. The exit code is 1 if there is a problem.
-
-    The doctor queries nodetool and Jolokia a few times and changes nothing.
-    """
     from cli.line.node_selection import nodes_here
     from cli.setup.doctor.examination import examine
     from cli.setup.doctor.examined_node import ExaminedNode

@@ -1,4 +1,12 @@
-"""Fetch the recordings of a past period from agents"""
+"""Fetch the recordings of a past period from agents
+
+NODE is the address of a node's agent (10.0.0.7, https://10.0.0.7:17199). Agents record continuously, so any period
+that their journals still contain can be fetched. It can also be the URL of object storage that agents upload to
+(see `casstat upload --help`). DIR becomes a run: a directory with each node's recording and
+clock offset; merge, plot and top --replay correct times by these offsets.
+
+The exit code is 1 if a node could not be fetched completely; the other nodes are still fetched.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +20,7 @@ from cli.parameters.recording_options import RecordingPath, output_option
 GROUP = "record"
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("nodes", nargs=-1, metavar="NODE...")
 @click.option("--last", type=Duration(1.0), metavar="DURATION", help="Length of the period, which ends now.")
 @range_options
@@ -26,15 +34,6 @@ GROUP = "record"
 @click.option("--name", type=run_name, metavar="NAME", help="Name of the run.  [the directory's name]")
 @agent_options
 def command(**options: Any) -> None:
-    """Fetch the recordings of a past period from agents
-
-    NODE is the address of a node's agent (10.0.0.7, https://10.0.0.7:17199). Agents record continuously, so any period
-    that their journals still contain can be fetched. It can also be the URL of object storage that agents upload to
-    (see `casstat upload --help`). DIR becomes a run: a directory with each node's recording and
-    clock offset; merge, plot and top --replay correct times by these offsets.
-
-    The exit code is 1 if a node could not be fetched completely; the other nodes are still fetched.
-    """
     recovered: Path | None = options.pop("recover")
     if recovered is not None:
         from cli.record.recovery import recover

@@ -1,4 +1,10 @@
-"""Import the results of load generators into a run"""
+"""Import the results of load generators into a run
+
+RUN is a run's directory. FILE is a result of JMeter, cassandra-stress, latte, wrk, k6 or another load generator.
+Its format is recognised from its content unless FORMAT names it; hdr-log,unit=us:FILE also states the unit of its
+latencies. The run's summary then includes the client's
+throughput, errors and latency. Importing a file again replaces its earlier result.
+"""
 
 import re
 from pathlib import Path
@@ -10,7 +16,7 @@ from cli.parameters.recording_options import redact_option
 GROUP = "record"
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
 @click.argument("files", metavar="[FORMAT[,OPTION=VALUE...]:]FILE...", nargs=-1, required=True)
 @click.option(
@@ -24,13 +30,6 @@ GROUP = "record"
 def command(
     run: Path, files: tuple[str, ...], client_clock_s: float | None, redact: tuple[re.Pattern[str], ...]
 ) -> None:
-    """Import the results of load generators into a run
-
-    RUN is a run's directory. FILE is a result of JMeter, cassandra-stress, latte, wrk, k6 or another load generator.
-    Its format is recognised from its content unless FORMAT names it; hdr-log,unit=us:FILE also states the unit of its
-    latencies. The run's summary then includes the client's
-    throughput, errors and latency. Importing a file again replaces its earlier result.
-    """
     from cli.runs.import_program import import_files
 
     import_files(run, files, client_clock_s, redact)

@@ -1,4 +1,8 @@
-"""Inspect recordings and check them for damage"""
+"""Inspect recordings and check them for damage
+
+A recording is a directory written by `casstat -w DIR`, or one of its files. `zstdcat FILE | jq` shows a file's
+records.
+"""
 
 import json
 import sys
@@ -23,14 +27,7 @@ GROUP = "analyse"
 
 PATHS = click.argument("paths", type=click.Path(path_type=Path), nargs=-1, required=True)
 
-
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-def command() -> None:
-    """Inspect recordings and check them for damage
-
-    A recording is a directory written by `casstat -w DIR`, or one of its files. `zstdcat FILE | jq` shows a file's
-    records.
-    """
+command = click.Group(help=__doc__, context_settings={"help_option_names": ["-h", "--help"]})
 
 
 @command.command()

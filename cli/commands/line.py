@@ -1,4 +1,13 @@
-"""Sample the local Cassandra node, one line per interval"""
+"""Sample the local Cassandra node, one line per interval
+
+A line appears every INTERVAL, COUNT times or until Ctrl-C. INTERVAL is a duration such as 10, 10s or 1m.
+
+The first line appears after one full interval; each line covers its interval only. Latencies are in
+milliseconds. "-" means that there is no value: it is unknown, or there were no requests to measure. The last
+line contains the averages over the whole run.
+
+Every option can also be set in the environment, for example --jolokia as CASSTAT_JOLOKIA.
+"""
 
 import copy
 from collections.abc import Container, Mapping
@@ -56,7 +65,7 @@ class LineCommand(click.Command):
         return help_page(ctx)
 
 
-@click.command(cls=LineCommand, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__, cls=LineCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("interval", type=Duration(), required=False)
 @click.argument("count", type=click.IntRange(min=1), required=False)
 @click.option(
@@ -158,25 +167,10 @@ class LineCommand(click.Command):
 )
 @click.option("--node", default="", metavar="NAME", help="Name to report for the node.  [its address]")
 @click.option(
-    "--help-all",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=show_all,
-    help="Show all options and exit.",
+    "--help-all", is_flag=True, is_eager=True, expose_value=False, callback=show_all, help="Show all options and exit."
 )
 @click.version_option(package_name="casstat", message="casstat %(version)s")
 def command(**options: Any) -> None:
-    """Sample the local Cassandra node, one line per interval
-
-    A line appears every INTERVAL, COUNT times or until Ctrl-C. INTERVAL is a duration such as 10, 10s or 1m.
-
-    The first line appears after one full interval; each line covers its interval only. Latencies are in
-    milliseconds. "-" means that there is no value: it is unknown, or there were no requests to measure. The last
-    line contains the averages over the whole run.
-
-    Every option can also be set in the environment, for example --jolokia as CASSTAT_JOLOKIA.
-    """
     context = click.get_current_context()
     for option in ("interval_option", "count_option"):
         if context.get_parameter_source(option) is ParameterSource.ENVIRONMENT and options[option[:-7]] is not None:

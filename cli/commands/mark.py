@@ -1,4 +1,8 @@
-"""Mark the run that is being recorded"""
+"""Mark the run that is being recorded
+
+A mark begins a phase with TEXT as its name. Without --run, it is added to the run whose command calls casstat mark
+($CASSTAT_RUN_DIR) or, outside a run's command, to the only run that is being recorded in casstat-runs.
+"""
 
 from pathlib import Path
 
@@ -9,15 +13,10 @@ from collector.file_access import file_errors
 GROUP = "record"
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("text")
 @click.option("--run", "folder", type=click.Path(path_type=Path), metavar="DIR", help="Directory of the run.")
 def command(text: str, folder: Path | None) -> None:
-    """Mark the run that is being recorded
-
-    A mark begins a phase with TEXT as its name. Without --run, it is added to the run whose command calls casstat mark
-    ($CASSTAT_RUN_DIR) or, outside a run's command, to the only run that is being recorded in casstat-runs.
-    """
     from cli.errors import CasstatError
     from cli.runs.marks_file import active_run, append_mark, mark_text
 

@@ -1,4 +1,11 @@
-"""Merge recordings of several nodes into tables"""
+"""Merge recordings of several nodes into tables
+
+PATHS are directories or files written by `casstat -w DIR` on the nodes, a run directory, or URLs of object storage
+(see `casstat upload --help`). For each interval of a
+common grid, the tables have a row per node and one for the cluster. In cluster rows, counts and amounts are sums
+over the nodes, ratios and percentages are means, and percentiles come from the merged histograms. A missing node
+has no row; each cluster row contains the number of nodes it covers.
+"""
 
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,25 +20,15 @@ from cli.recordings.merge_options import merge_options
 GROUP = "analyse"
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__, context_settings={"help_option_names": ["-h", "--help"]})
 @merge_options
 @output_option("Directory or URL of object storage to write to.", RecordingPath(), required=True)
 @click.option("--series", is_flag=True, help="Also write every recorded series as Parquet.")
 @click.option(
-    "--scheduler",
-    metavar="ADDRESS",
-    help="Merge on the cluster of this Dask scheduler, such as tcp://10.0.0.9:8786.",
+    "--scheduler", metavar="ADDRESS", help="Merge on the cluster of this Dask scheduler, such as tcp://10.0.0.9:8786."
 )
 @read_limits
 def command(folder: Path | ObjectUrl, series: bool, scheduler: str | None, **options: Any) -> None:
-    """Merge recordings of several nodes into tables
-
-    PATHS are directories or files written by `casstat -w DIR` on the nodes, a run directory, or URLs of object storage
-    (see `casstat upload --help`). For each interval of a
-    common grid, the tables have a row per node and one for the cluster. In cluster rows, counts and amounts are sums
-    over the nodes, ratios and percentages are means, and percentiles come from the merged histograms. A missing node
-    has no row; each cluster row contains the number of nodes it covers.
-    """
     from cli.recordings.merge_cluster import on_cluster
     from cli.recordings.merge_options import MergeSettings
     from cli.recordings.merge_program import merge_into, write_series

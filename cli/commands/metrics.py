@@ -1,4 +1,8 @@
-"""List all metrics with kind, unit, labels and description"""
+"""List all metrics with kind, unit, labels and description
+
+PATTERN restricts the list to metrics whose name contains it. After the description come the {labels}, then
+[slow] for metrics read once a minute.
+"""
 
 import json
 
@@ -34,15 +38,10 @@ def _text(metrics: list[Metric]) -> str:
     return "\n".join(rows)
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("pattern", default="")
 @format_option("Output format; markdown generates docs/metrics.md.  [text]", ["markdown"])
 def command(pattern: str, output: str) -> None:
-    """List all metrics with kind, unit, labels and description
-
-    PATTERN restricts the list to metrics whose name contains it. After the description come the {labels}, then
-    [slow] for metrics read once a minute.
-    """
     metrics = [metric for name, metric in sorted(CATALOGUE.items()) if pattern.lower() in name.lower()]
     if output == "json":
         for metric in metrics:

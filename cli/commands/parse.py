@@ -1,14 +1,13 @@
-"""Read a client result for another casstat process"""
+"""Read a client result for another casstat process
+
+`casstat record` runs this command to import a file within limits of memory and time.
+"""
 
 import click
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__, context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
-    """Read a client result for another casstat process
-
-    `casstat record` runs this command to import a file within limits of memory and time.
-    """
     import json
     import sys
 

@@ -1,4 +1,10 @@
-"""Plot recordings with gnuplot"""
+"""Plot recordings with gnuplot
+
+PATHS are directories or files written by `casstat -w DIR` on the nodes, a run directory, or URLs of object storage
+(see `casstat upload --help`). The output directory gets self-contained gnuplot scripts with their data, and the
+plots as PNG and SVG. Without --interval, a plot has at most 300 points. Several run directories are overlaid: each
+phase begins at the same time in all runs.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -30,7 +36,7 @@ def _list(context: click.Context, _parameter: click.Parameter, wanted: bool) -> 
         context.exit()
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__, context_settings={"help_option_names": ["-h", "--help"]})
 @merge_options
 @output_option("Directory or URL of object storage to write to.", RecordingPath(), required=True)
 @click.option("--only", default="", metavar="NAMES", help="Plots to draw, comma-separated (--list prints them).  [all]")
@@ -56,13 +62,6 @@ def command(
     warm_up_s: float | None,
     **options: Any,
 ) -> None:
-    """Plot recordings with gnuplot
-
-    PATHS are directories or files written by `casstat -w DIR` on the nodes, a run directory, or URLs of object storage
-    (see `casstat upload --help`). The output directory gets self-contained gnuplot scripts with their data, and the
-    plots as PNG and SVG. Without --interval, a plot has at most 300 points. Several run directories are overlaid: each
-    phase begins at the same time in all runs.
-    """
     from cli.recordings.merge_options import MergeSettings
     from cli.recordings.object_storage import local_output, local_settings
     from cli.recordings.plot_program import POINTS, Drawing, plot_into

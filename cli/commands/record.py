@@ -1,4 +1,13 @@
-"""Run a command while recording all nodes"""
+"""Run a command while recording all nodes
+
+NODE is the address of a node's agent (10.0.0.7) or of its Jolokia (http://10.0.0.7:8778/jolokia), or a machine on
+which casstat is installed (ssh://cassandra@10.0.0.7). The default is this machine's node. The result is a run: a
+directory with the recordings, the command's output, merged tables, plots, a summary and a
+report.
+
+The exit status is the command's: 128 plus the signal number if a signal ended it, 126 if it is not executable, 127
+if it is not found. It is 1 if the command succeeds but a condition of --fail-if holds, and 125 if casstat fails.
+"""
 
 from typing import Any, NoReturn
 
@@ -42,21 +51,11 @@ class RecordCommand(CommandAfterDashes):
         ctx.exit(FAILED)
 
 
-@click.command(cls=RecordCommand, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__, cls=RecordCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("nodes", nargs=-1, metavar="[NODE]... -- COMMAND [ARG]...")
 @record_options()
 @click.pass_context
 def command(context: click.Context, /, **options: Any) -> None:
-    """Run a command while recording all nodes
-
-    NODE is the address of a node's agent (10.0.0.7) or of its Jolokia (http://10.0.0.7:8778/jolokia), or a machine on
-    which casstat is installed (ssh://cassandra@10.0.0.7). The default is this machine's node. The result is a run: a
-    directory with the recordings, the command's output, merged tables, plots, a summary and a
-    report.
-
-    The exit status is the command's: 128 plus the signal number if a signal ended it, 126 if it is not executable, 127
-    if it is not found. It is 1 if the command succeeds but a condition of --fail-if holds, and 125 if casstat fails.
-    """
     from cli.record.record_program import RecordSettings, record
 
     context.exit(record(RecordSettings(command=context.obj, **options)))

@@ -1,4 +1,9 @@
-"""Print the rows of a recording"""
+"""Print the rows of a recording
+
+The rows are those that casstat prints live. PATH is the DIR given to `casstat -w DIR`, its subdirectory DIR/NODE,
+a single file, a run directory, or a URL of object storage (see `casstat upload --help`). Times are those of the
+node's clock.
+"""
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -37,24 +42,12 @@ GROUP = "watch"
 # The default command's options that select and format columns. Its other options select the node and its sources, which
 # are those of the recording.
 OF_THE_LINE = (
-    "count_option",
-    "with_time",
-    "epoch",
-    "no_header",
-    "keyspace",
-    "table",
-    "tables",
-    "caches",
-    "read_repair",
-    "percentiles",
-    "compactions",
-    "wide",
-    "columns",
-    "output",
+    *("count_option", "with_time", "epoch", "no_header", "keyspace", "table", "tables", "caches", "read_repair"),
+    *("percentiles", "compactions", "wide", "columns", "output"),
 )
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("path", type=RecordingPath())
 @click.option("-i", "--interval", type=Duration(0.001), help="Interval between rows.  [as recorded]")
 @range_options
@@ -77,12 +70,6 @@ def command(
     max_series: int,
     **options: Any,
 ) -> None:
-    """Print the rows of a recording
-
-    The rows are those that casstat prints live. PATH is the DIR given to `casstat -w DIR`, its subdirectory DIR/NODE,
-    a single file, a run directory, or a URL of object storage (see `casstat upload --help`). Times are those of the
-    node's clock.
-    """
     options = {name: value for name, value in options.items() if value is not None}
     rows = options.pop("count_option", None)
     settings = LineSettings(**options)

@@ -1,4 +1,10 @@
-"""Write the report of a run"""
+"""Write the report of a run
+
+RUN is a run's directory, or its URL in object storage (see `casstat upload --help`). The report is written to
+report.html, a page that needs no other file, and report.md. It contains the results of each phase, charts of
+throughput and latency, each node, events, settings and clocks.
+`casstat record` writes it at the end of a run.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +18,7 @@ from cli.recordings.object_storage import local_copies, local_output
 GROUP = "analyse"
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("run", metavar="RUN", type=RecordingPath())
 @output_option("Directory or URL of object storage to write to.  [RUN]", RecordingPath())
 @click.option(
@@ -31,13 +37,6 @@ GROUP = "analyse"
 def command(
     run: Path | ObjectUrl, folder: Path | ObjectUrl | None, baseline: Path | ObjectUrl | None, **options: Any
 ) -> None:
-    """Write the report of a run
-
-    RUN is a run's directory, or its URL in object storage (see `casstat upload --help`). The report is written to
-    report.html, a page that needs no other file, and report.md. It contains the results of each phase, charts of
-    throughput and latency, each node, events, settings and clocks.
-    `casstat record` writes it at the end of a run.
-    """
     from cli.runs.finish import ReportSettings, report
 
     paths = (run,) if baseline is None else (run, baseline)

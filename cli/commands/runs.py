@@ -1,4 +1,10 @@
-"""List runs, show one of them, or replace the secrets in it"""
+"""List runs, show one of them, or replace the secrets in it
+
+Lists the runs in directories (casstat-runs by default), on nodes given by the addresses of their agents, or in
+object storage, oldest first. `casstat runs show DIR` prints the phases, nodes and summary of one run.
+`casstat runs redact DIR` replaces the passwords and tokens in a run, a sweep or a capacity search, for example one
+that an earlier version recorded, and prints how many there were; the exit status is 1 if some remain.
+"""
 
 import re
 from pathlib import Path
@@ -17,7 +23,7 @@ SHOW, REDACT = "show", "redact"
 NOT_REDACTED = 1
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("locations", nargs=-1, metavar="[DIR|NODE|URL]...")
 @format_option()
 @redact_option
@@ -26,13 +32,6 @@ NOT_REDACTED = 1
 def command(
     context: click.Context, locations: tuple[str, ...], output: str, redact: tuple[re.Pattern[str], ...], agent: Any
 ) -> None:
-    """List runs, show one of them, or replace the secrets in it
-
-    Lists the runs in directories (casstat-runs by default), on nodes given by the addresses of their agents, or in
-    object storage, oldest first. `casstat runs show DIR` prints the phases, nodes and summary of one run.
-    `casstat runs redact DIR` replaces the passwords and tokens in a run, a sweep or a capacity search, for example one
-    that an earlier version recorded, and prints how many there were; the exit status is 1 if some remain.
-    """
     from cli.runs.run_list import listed_runs, print_runs, show_run
 
     if locations and locations[0] == REDACT:

@@ -1,4 +1,11 @@
-"""Push a recording to time series databases"""
+"""Push a recording to time series databases
+
+PATH is the DIR given to `casstat -w DIR`, its subdirectory DIR/NODE, a single file, or a run directory. With
++https instead of +http, the URL of a store also accepts ca_file, cert_file and key_file. Files with secrets must
+have mode 0600.
+
+The exit code is 1 if a store refused points, or accepted nothing for longer than --patience.
+"""
 
 import sys
 from pathlib import Path
@@ -25,7 +32,7 @@ class ShipCommand(click.Command):
         super().format_options(ctx, formatter)
 
 
-@click.command(cls=ShipCommand, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__, cls=ShipCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option(
     "--to", "urls", metavar="URL", multiple=True, required=True, help="URL of a store to push to (repeatable)."
@@ -46,14 +53,6 @@ class ShipCommand(click.Command):
 )
 @read_limits
 def command(patience: float, **options: Any) -> None:
-    """Push a recording to time series databases
-
-    PATH is the DIR given to `casstat -w DIR`, its subdirectory DIR/NODE, a single file, or a run directory. With
-    +https instead of +http, the URL of a store also accepts ca_file, cert_file and key_file. Files with secrets must
-    have mode 0600.
-
-    The exit code is 1 if a store refused points, or accepted nothing for longer than --patience.
-    """
     from cli.recordings.ship_program import Order, ship
 
     if not ship(Order(patience_s=patience, **options)):

@@ -1,4 +1,9 @@
-"""Simulate many agents, to size a store"""
+"""Simulate many agents, to size a store
+
+Pushes what the agents of a loaded cluster would push, serves what they would serve, or both. Each row shows what
+the stores accepted in the interval, and the simulated ticks: if fewer than due, this process is the limit, not the
+store.
+"""
 
 from typing import Any
 
@@ -12,7 +17,7 @@ GROUP = "experiment"
 MAX_NODES, MAX_TABLES, MAX_INTERVAL_S = 5000, 1000, 3600.0
 
 
-@click.command(cls=ShipCommand, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__, cls=ShipCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--nodes", type=click.IntRange(1, MAX_NODES), metavar="N", required=True, help="Number of nodes to simulate."
 )
@@ -37,12 +42,6 @@ MAX_NODES, MAX_TABLES, MAX_INTERVAL_S = 5000, 1000, 3600.0
 )
 @format_option("Output format; json prints one object per interval, and one for the summary.  [text]")
 def command(interval: float, duration: float | None, **options: Any) -> None:
-    """Simulate many agents, to size a store
-
-    Pushes what the agents of a loaded cluster would push, serves what they would serve, or both. Each row shows what
-    the stores accepted in the interval, and the simulated ticks: if fewer than due, this process is the limit, not the
-    store.
-    """
     if not options["urls"] and options["listen"] is None:
         raise click.UsageError("nothing to do (hint: use --to URL to push, or --listen PORT to serve)")
     from cli.simulate.simulate_program import SimulateSettings, run

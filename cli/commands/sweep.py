@@ -1,4 +1,11 @@
-"""Record a command with every combination of parameters"""
+"""Record a command with every combination of parameters
+
+The placeholders {NAME} in COMMAND stand for the values of the parameters; {{ and }} are literal braces. Each
+combination is recorded as by `casstat record`, whose options apply to every run. The results are tables with
+throughput, latency and errors of each combination, and plots.
+
+The exit status is 1 if a run failed.
+"""
 
 from typing import Any
 
@@ -11,7 +18,7 @@ from cli.parameters.recording_options import CommandAfterDashes, output_option, 
 GROUP = "experiment"
 
 
-@click.command(cls=CommandAfterDashes, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__, cls=CommandAfterDashes, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("nodes", nargs=-1, metavar="[NODE]... -- COMMAND [ARG]...")
 @click.option(
     "-P",
@@ -23,10 +30,7 @@ GROUP = "experiment"
 )
 @click.option("--repeat", "repeats", type=click.IntRange(1, 1000), default=1, help="Runs of each combination.  [1]")
 @click.option(
-    "--order",
-    type=click.Choice(["random", "given"]),
-    default="random",
-    help="Order of the combinations.  [random]",
+    "--order", type=click.Choice(["random", "given"]), default="random", help="Order of the combinations.  [random]"
 )
 @click.option("--pause", "pause_s", type=Duration(), default=0.0, help="Time between two runs.  [0s]")
 @click.option("--before", metavar="COMMAND", help="Command to run before each run, with placeholders filled in.")
@@ -43,14 +47,6 @@ GROUP = "experiment"
 @record_options("fail_if", "name", "folder")
 @click.pass_context
 def command(context: click.Context, /, **options: Any) -> None:
-    """Record a command with every combination of parameters
-
-    The placeholders {NAME} in COMMAND stand for the values of the parameters; {{ and }} are literal braces. Each
-    combination is recorded as by `casstat record`, whose options apply to every run. The results are tables with
-    throughput, latency and errors of each combination, and plots.
-
-    The exit status is 1 if a run failed.
-    """
     require_packages("sweep", *ANALYSIS)
     from cli.experiments.sweep_program import sweep
     from cli.experiments.sweep_settings import SweepOptions, items_per_op_of, parameters_of, words_of

@@ -1,4 +1,9 @@
-"""Show a cluster on one screen, live or from a recording"""
+"""Show a cluster on one screen, live or from a recording
+
+NODE is the address of a node's agent (10.0.0.7, https://10.0.0.7:17199) or the URL of its Jolokia agent;
+the default is this machine's node. Press '?' for the keys. If the output is not a terminal, top prints a table for
+each tick.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,7 +31,7 @@ def _columns() -> "Sequence[Column]":
     return COLUMNS
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("nodes", nargs=-1, metavar="[NODE]...")
 @click.option(
     "--seed", "seeds", multiple=True, metavar="NODE", help="Node to show together with all its peers (repeatable)."
@@ -72,12 +77,6 @@ def _columns() -> "Sequence[Column]":
 @click.option("--ascii", is_flag=True, help="Draw with ASCII characters only.  [if the terminal lacks Unicode]")
 @agent_options
 def command(**options: Any) -> None:
-    """Show a cluster on one screen, live or from a recording
-
-    NODE is the address of a node's agent (10.0.0.7, https://10.0.0.7:17199) or the URL of its Jolokia agent;
-    the default is this machine's node. Press '?' for the keys. If the output is not a terminal, top prints a table for
-    each tick.
-    """
     from cli.top.top_program import TopSettings, run
 
     jolokia = JolokiaSettings(**{f"jolokia_{name}": options.pop(f"jolokia_{name}") for name in NAMES})

@@ -1,4 +1,14 @@
-"""Upload recordings or a run to object storage"""
+"""Upload recordings or a run to object storage
+
+PATH is the DIR given to `casstat -w DIR`, its subdirectory DIR/NODE, the journal of an agent, or a run directory.
+URL is s3://BUCKET/PREFIX or file:///DIRECTORY; another server than Amazon's is given as
+s3://BUCKET/PREFIX?endpoint=URL or in AWS_ENDPOINT_URL, and credentials in AWS_ACCESS_KEY_ID and
+AWS_SECRET_ACCESS_KEY or a profile. Journals are uploaded in parts to URL/NODE, runs to URL/NAME. What the store
+has already is not uploaded again.
+
+merge, plot, replay, report, runs and fetch accept such URLs, and read only what a time range needs. `casstat agent
+--to s3://BUCKET/PREFIX` uploads every five minutes.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +18,7 @@ import click
 GROUP = "monitor"
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("path", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.argument("url")
 @click.option("--node", default="", metavar="NAME", help="Name of the node's directory in the store.  [as recorded]")
@@ -19,17 +29,6 @@ GROUP = "monitor"
     help="Directory for a checkpoint to resume from.  [resume after the last part in the store]",
 )
 def command(**options: Any) -> None:
-    """Upload recordings or a run to object storage
-
-    PATH is the DIR given to `casstat -w DIR`, its subdirectory DIR/NODE, the journal of an agent, or a run directory.
-    URL is s3://BUCKET/PREFIX or file:///DIRECTORY; another server than Amazon's is given as
-    s3://BUCKET/PREFIX?endpoint=URL or in AWS_ENDPOINT_URL, and credentials in AWS_ACCESS_KEY_ID and
-    AWS_SECRET_ACCESS_KEY or a profile. Journals are uploaded in parts to URL/NODE, runs to URL/NAME. What the store
-    has already is not uploaded again.
-
-    merge, plot, replay, report, runs and fetch accept such URLs, and read only what a time range needs. `casstat agent
-    --to s3://BUCKET/PREFIX` uploads every five minutes.
-    """
     from cli.recordings.object_storage import UploadSettings, upload
 
     upload(UploadSettings(**options))

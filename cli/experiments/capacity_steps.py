@@ -165,10 +165,7 @@ class Settling:
     """Measures the baseline before the first step, and waits for it after each one, for at most `limit_s`."""
 
     def __init__(
-        self,
-        limit_s: float,
-        connect: Callable[[Plan], Frames] = live_frames,
-        now: Callable[[], float] = time.monotonic,
+        self, limit_s: float, connect: Callable[[Plan], Frames] = live_frames, now: Callable[[], float] = time.monotonic
     ) -> None:
         self._limit_s = limit_s
         self._connect = connect

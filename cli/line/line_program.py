@@ -123,8 +123,7 @@ def run(settings: LineSettings) -> None:
             journal = stack.enter_context(closing(open_journal(sampler, folder, limits, selection, interval_s, note)))
             snapshots = recorded(snapshots, journal)
         header = InitialHeader(
-            view_with_devices(view, sampler.devices),
-            first_tick_in_s(clock, interval_s, aligned=aligned) + interval_s,
+            view_with_devices(view, sampler.devices), first_tick_in_s(clock, interval_s, aligned=aligned) + interval_s
         )
         samples = sampler.sample_stream().samples(snapshots)
         print_rows(samples, lambda sample: view_for_sample(view, sampler.devices, sample), interval_s, output, header)

@@ -41,9 +41,7 @@ _HINTS = {
     Reason.TARGET_UNREACHABLE: "check {target}",
     Reason.UNTRUSTED: "name the address with --jolokia, or its user with --trusted-user",
 }
-_AGENT_HINTS = {
-    Reason.FORBIDDEN: "configure passwords for the agent, or start it with --allow-anonymous-reads",
-}
+_AGENT_HINTS = {Reason.FORBIDDEN: "configure passwords for the agent, or start it with --allow-anonymous-reads"}
 # The parameters of a sink's URL that name files with credentials.
 SECRET_PARAMETERS = {"token_file", "basic_auth_file"}
 PASSWORD = "CASSTAT_JOLOKIA_PASSWORD"  # noqa: S105 - name of an environment variable
@@ -137,12 +135,7 @@ def _option(flag: str, metavar: str, text: str, kind: Any = None) -> Any:
 OPTIONS = (
     _option("--jolokia", "URL", "URL of the node's Jolokia.  [detected, else http://127.0.0.1:8778/jolokia]"),
     _option("--jolokia-user", "NAME", "User name for Jolokia (requires a password)."),
-    _option(
-        "--jolokia-password-file",
-        "FILE",
-        f"File with the Jolokia password (mode 0600).  [${PASSWORD}]",
-        _FILE,
-    ),
+    _option("--jolokia-password-file", "FILE", f"File with the Jolokia password (mode 0600).  [${PASSWORD}]", _FILE),
     _option("--jolokia-ca", "FILE", "PEM file of trusted CA certificates for https.  [system CAs]", _FILE),
     _option("--jolokia-cert", "FILE", "PEM file with the client certificate for Jolokia.", _FILE),
     _option(

@@ -135,12 +135,5 @@ _AGENT_VARIABLES = frozenset(
 # These describe one node, which may not be the one whose URL is given with --jolokia.
 _NODE_VARIABLES = frozenset(
     f"CASSTAT_{name}"
-    for name in (
-        "NODE",
-        "LOG",
-        "LOG_PATTERN",
-        "JOLOKIA_TARGET",
-        "JOLOKIA_TARGET_USER",
-        "JOLOKIA_TARGET_PASSWORD_FILE",
-    )
+    for name in ("NODE", "LOG", "LOG_PATTERN", "JOLOKIA_TARGET", "JOLOKIA_TARGET_USER", "JOLOKIA_TARGET_PASSWORD_FILE")
 )

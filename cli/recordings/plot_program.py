@@ -177,10 +177,7 @@ def _overlaid_run(folder: Path) -> _OverlaidRun:
         raise CasstatError(f"{folder}: the run has not ended (hint: run 'casstat fetch --recover {folder}')")
     intervals_s = [node.interval_s for node in run.nodes if node.interval_s is not None]
     return _OverlaidRun(
-        folder,
-        run.name,
-        run.phases or (RunPhase(TOTAL, run.begin_s, run.end_s),),
-        max(intervals_s, default=DEFAULT_S),
+        folder, run.name, run.phases or (RunPhase(TOTAL, run.begin_s, run.end_s),), max(intervals_s, default=DEFAULT_S)
     )
 
 

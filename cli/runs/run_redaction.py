@@ -50,11 +50,7 @@ RESULTS_FOLDER = "results"
 """The directory with the output and the files of client hosts."""
 JOURNAL_FOLDERS = (NODES_FOLDER, CLIENT_HOSTS_FOLDER)
 """The directories with recordings, which contain neither command lines nor output."""
-METADATA_FILES = {
-    RUN_FILE: run_file.KEPT_FIELDS,
-    SWEEP_FILE: KEPT_FIELDS,
-    STATE_FILE: KEPT_IN_SEARCHES,
-}
+METADATA_FILES = {RUN_FILE: run_file.KEPT_FIELDS, SWEEP_FILE: KEPT_FIELDS, STATE_FILE: KEPT_IN_SEARCHES}
 """The files of runs, sweeps and searches, each with the fields that remain as they are."""
 DOCUMENTS = (*METADATA_FILES, SUMMARY_FILE, MARKS_FILE)
 """casstat's own files, whose texts are redacted one at a time, so that the files remain JSON."""

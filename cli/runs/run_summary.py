@@ -112,13 +112,7 @@ def _summary(views: RunViews, phases: Sequence[RunPhase]) -> Step[RunSummary]:
     make = partial(node_coverage, (*spans, _whole(run, phases)))
     of_phases = View(views.nodes, make, NEEDS, SpanGrid(inf, spans=spans), may_be_empty=True)
     of_intervals = View(
-        views.nodes,
-        partial(node_peaks, grid),
-        SETTING_NEEDS,
-        grid,
-        columns=PEAKS,
-        may_be_empty=True,
-        has_cluster=False,
+        views.nodes, partial(node_peaks, grid), SETTING_NEEDS, grid, columns=PEAKS, may_be_empty=True, has_cluster=False
     )
     yield
     whole, choice = of_phases.merged()

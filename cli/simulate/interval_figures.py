@@ -192,13 +192,7 @@ def summary(begin: Totals, end: Totals, memory_mib: float | None, *, nodes: int,
 
 
 def _cells(store: StoreFigures) -> list[str]:
-    return [
-        f"{store.points_per_s:.0f}",
-        str(store.refused),
-        str(store.retried),
-        f"{store.lag_s:.1f}",
-        str(store.down),
-    ]
+    return [f"{store.points_per_s:.0f}", str(store.refused), str(store.retried), f"{store.lag_s:.1f}", str(store.down)]
 
 
 def _titles(columns: Sequence[tuple[str, int]]) -> str:

@@ -14,13 +14,7 @@ from exporters.rows.columns import Column
 
 MIN_COLUMN, MAX_NAME, MIN_NAME = 6, 28, 7
 TREND, MAX_TREND, TREND_KEEP, LOCATION_KEEP, COUNT_KEEP = 12, 120, 4, 3, 9
-OF_STATE = {
-    State.UP: "good",
-    State.CHANGING: "warn",
-    State.SILENT: "bad",
-    State.GONE: "bad",
-    State.NEW: "dim",
-}
+OF_STATE = {State.UP: "good", State.CHANGING: "warn", State.SILENT: "bad", State.GONE: "bad", State.NEW: "dim"}
 CLUSTER = "cluster"
 NO_LOCATION = "(unknown)"
 

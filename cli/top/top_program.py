@@ -220,11 +220,7 @@ def _is_screen(settings: TopSettings, environ: Mapping[str, str]) -> bool:
 
 
 def _show(
-    source: "LiveFrames | RecordedFrames",
-    view: ViewState,
-    kind: str,
-    settings: TopSettings,
-    environ: Mapping[str, str],
+    source: "LiveFrames | RecordedFrames", view: ViewState, kind: str, settings: TopSettings, environ: Mapping[str, str]
 ) -> None:
     is_plain = settings.ascii or "utf" not in (sys.stdout.encoding or "").lower()
     marks = ASCII if is_plain else FINE

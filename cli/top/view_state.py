@@ -25,12 +25,8 @@ _CPU = ("cpu_busy_pct", "cpu_system_pct", "cpu_iowait_pct")
 _TAILS = ("read_p99_ms", "write_p99_ms")
 _REQUESTS = ("reads_per_s", "read_mean_ms", "read_p99_ms", "writes_per_s", "write_mean_ms", "write_p99_ms")
 _FAULTS = (
-    "read_timeouts_per_s",
-    "write_timeouts_per_s",
-    "unavailables_per_s",
-    "dropped_reads_per_s",
-    "dropped_mutations_per_s",
-    "peers_unreachable",
+    *("read_timeouts_per_s", "write_timeouts_per_s", "unavailables_per_s"),
+    *("dropped_reads_per_s", "dropped_mutations_per_s", "peers_unreachable"),
 )
 _OTHERS = tuple(
     name
@@ -39,15 +35,8 @@ _OTHERS = tuple(
     for name in (f"{operation.plural}_per_s", f"{operation.word}_p99_ms")
 )
 BASE = (
-    *_REQUESTS,
-    *_CPU,
-    "cpu_user_pct",
-    "gc_pct",
-    "compactions_pending",
-    *_FAULTS,
-    "timeouts_per_s",
-    TOTAL_RATE,
-    *_OTHERS,
+    *(*_REQUESTS, *_CPU, "cpu_user_pct", "gc_pct", "compactions_pending"),
+    *(*_FAULTS, "timeouts_per_s", TOTAL_RATE, *_OTHERS),
 )
 """Columns that are always read, because the lines above the table and the node severities need them."""
 MAX_BYTES = 4096
@@ -119,79 +108,45 @@ class ColumnSet:
         return not self.columns
 
 
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
 SETS = (
     ColumnSet("requests", (*_REQUESTS, *_CPU, "gc_pct", "compactions_pending", *_FAULTS), _TAILS),
     ColumnSet("latency", ("reads_per_s", *_READS, "writes_per_s", *_WRITES), _TAILS),
     ColumnSet(
         "compaction",
-        (
-            "compactions_pending",
-            "compaction_mb_per_s",
-            "flush_pending",
-            "writes_per_s",
-            "disk_read_mb_per_s",
-            "disk_write_mb_per_s",
-            "disk_util_pct",
-            "cpu_iowait_pct",
-            "dirty_mb",
+        _words(
+            "compactions_pending compaction_mb_per_s flush_pending writes_per_s disk_read_mb_per_s disk_write_mb_per_s"
+            " disk_util_pct cpu_iowait_pct dirty_mb"
         ),
         ("compactions_pending",),
     ),
     ColumnSet(
         "JVM",
-        (
-            "gc_pct",
-            "heap_used_mb",
-            "heap_pct",
-            "jvm_cpu_pct",
-            "cpu_user_pct",
-            "cpu_nice_pct",
-            "native_connections",
-            "read_stage_active",
-            "read_stage_pending",
-            "mutation_stage_active",
-            "mutation_stage_pending",
-            "native_transport_pending",
-            "native_transport_blocked",
-            "flush_pending",
-            "process_resident_mb",
+        _words(
+            "gc_pct heap_used_mb heap_pct jvm_cpu_pct cpu_user_pct cpu_nice_pct native_connections read_stage_active"
+            " read_stage_pending mutation_stage_active mutation_stage_pending native_transport_pending"
+            " native_transport_blocked flush_pending process_resident_mb"
         ),
         ("gc_pct",),
     ),
     ColumnSet(
         "disk",
-        (
-            "disk_reads_per_s",
-            "disk_writes_per_s",
-            "disk_read_mb_per_s",
-            "disk_write_mb_per_s",
-            "disk_read_await_ms",
-            "disk_write_await_ms",
-            "disk_queue",
-            "disk_util_pct",
-            "cpu_iowait_pct",
-            "pressure_io_pct",
-            "major_faults_per_s",
-            "page_cache_mb",
-            "memory_available_mb",
+        _words(
+            "disk_reads_per_s disk_writes_per_s disk_read_mb_per_s disk_write_mb_per_s disk_read_await_ms"
+            " disk_write_await_ms disk_queue disk_util_pct cpu_iowait_pct pressure_io_pct major_faults_per_s"
+            " page_cache_mb memory_available_mb"
         ),
         ("disk_read_await_ms", "disk_write_await_ms"),
     ),
     ColumnSet(
         "network",
-        (
-            "net_rx_kbit_per_s",
-            "net_tx_kbit_per_s",
-            "net_rx_packets_per_s",
-            "net_tx_packets_per_s",
-            "net_rx_dropped_per_s",
-            "net_tx_dropped_per_s",
-            "tcp_retransmits_per_s",
-            "dropped_reads_per_s",
-            "dropped_mutations_per_s",
-            "hints_per_s",
-            "native_connections",
-            "peers_unreachable",
+        _words(
+            "net_rx_kbit_per_s net_tx_kbit_per_s net_rx_packets_per_s net_tx_packets_per_s net_rx_dropped_per_s"
+            " net_tx_dropped_per_s tcp_retransmits_per_s dropped_reads_per_s dropped_mutations_per_s hints_per_s"
+            " native_connections peers_unreachable"
         ),
         ("tcp_retransmits_per_s", "net_rx_dropped_per_s", "net_tx_dropped_per_s"),
     ),

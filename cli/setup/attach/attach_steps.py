@@ -36,10 +36,7 @@ from collector.node.jolokia.mbean_source import RELEASE, read_facts
 from collector.printable import one_line
 
 # Disables multicast discovery, and also proxy mode, which Jolokia 2 enables by default.
-QUIET = {
-    "discoveryEnabled": "false",
-    "disabledServices": "org.jolokia.service.jsr160.Jsr160RequestHandler",
-}
+QUIET = {"discoveryEnabled": "false", "disabledServices": "org.jolokia.service.jsr160.Jsr160RequestHandler"}
 ASK_TIMEOUT_S = 3.0
 PATIENCE_S = 10.0
 PAUSE_S = 0.2

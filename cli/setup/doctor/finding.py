@@ -57,9 +57,7 @@ def problems_as_warnings(findings: Iterable[Finding], substitute: str) -> list[F
     """Return the findings with problems turned into warnings; `substitute` describes the source used instead."""
     return [
         replace(
-            finding,
-            state=State.WARNING,
-            impact=f"{finding.impact}; {substitute}" if finding.impact else substitute,
+            finding, state=State.WARNING, impact=f"{finding.impact}; {substitute}" if finding.impact else substitute
         )
         if finding.state is State.PROBLEM
         else finding
