@@ -88,79 +88,41 @@ def properties(name: str) -> dict[str, str]:
     return dict(_PROPERTY.findall(name.partition(":")[2]))
 
 
-def counter(
+def _row(
+    kind: Kind,
     name: str,
-    text: str,
+    help_text: str,
     bean: str,
-    attribute: str = "Count",
+    attribute: str = "",
     *,
-    unit: str = "1",
-    scale: float = 1.0,
-    scrape_interval: ScrapeInterval = ScrapeInterval.TICK,
-    columns: tuple[WideColumn, ...] = (),
-    across: Aggregation = Aggregation.SUM,
-    only: Mapping[str, Sequence[str]] | None = None,
-) -> MBean:
-    """Return the `MBean` for a counter; `across` is the aggregation of its rates across nodes."""
-    labels = tuple(_PLACEHOLDER.findall(bean))
-    metric = Metric(name, Kind.COUNTER, unit, text, labels, scrape_interval, scale, columns=columns, across=across)
-    return MBean(metric, bean, attribute, only or {})
-
-
-def gauge(
-    name: str,
-    text: str,
-    bean: str,
-    attribute: str = "Value",
-    *,
-    across: Aggregation,
-    unit: str = "1",
-    scale: float = 1.0,
-    scrape_interval: ScrapeInterval = ScrapeInterval.TICK,
-    columns: tuple[WideColumn, ...] = (),
     labels: tuple[str, ...] = (),
+    unit: str = "1",
+    scale: float = 1.0,
+    scrape_interval: ScrapeInterval = ScrapeInterval.TICK,
+    count: str = "",
+    total: str = "",
+    columns: tuple[WideColumn, ...] = (),
+    across: Aggregation | None = None,
+    only: Mapping[str, Sequence[str]] | None = None,
     many: Callable[[Any], Many] | None = None,
+    fixed: tuple[str, ...] = (),
+    called: str = "",
 ) -> MBean:
-    """Return the `MBean` for a gauge; `labels` are the labels that `many` adds to those in the name."""
+    """Return a metric with its `MBean`; `labels` are the labels that the bean's name does not contain."""
     all_labels = (*_PLACEHOLDER.findall(bean), *labels)
-    metric = Metric(name, Kind.GAUGE, unit, text, all_labels, scrape_interval, scale, columns=columns, across=across)
-    return MBean(metric, bean, attribute, many=many)
+    metric = Metric(name, kind, unit, help_text, all_labels, scrape_interval, scale, count, total, columns, across)
+    return MBean(metric, bean, attribute or _ATTRIBUTES[kind], only or {}, many, fixed, called)
 
 
+_ATTRIBUTES = {Kind.COUNTER: "Count", Kind.GAUGE: "Value", Kind.HISTOGRAM: VALUES}
+counter = partial(_row, Kind.COUNTER)
+histogram = partial(_row, Kind.HISTOGRAM, unit="seconds")
+text = partial(_row, Kind.TEXT, unit="", scrape_interval=ScrapeInterval.SLOW)
+gauge = partial(_row, Kind.GAUGE)
 # Gauges that are summed across nodes; slow ones are read once a minute.
 total = partial(gauge, across=Aggregation.SUM)
 slow_total = partial(total, scrape_interval=ScrapeInterval.SLOW)
 size = partial(slow_total, unit="bytes")
-
-
-def histogram(
-    name: str,
-    text: str,
-    bean: str,
-    *,
-    unit: str = "seconds",
-    count: str = "",
-    total: str = "",
-    scrape_interval: ScrapeInterval = ScrapeInterval.TICK,
-    only: Mapping[str, Sequence[str]] | None = None,
-    many: Callable[[Any], Many] | None = None,
-) -> MBean:
-    """Return the `MBean` for a histogram; its bucket counts are read by executing the VALUES operation."""
-    labels = tuple(_PLACEHOLDER.findall(bean))
-    return MBean(
-        Metric(name, Kind.HISTOGRAM, unit, text, labels, scrape_interval, count=count, total=total),
-        bean,
-        VALUES,
-        only or {},
-        many,
-    )
-
-
-def text(
-    name: str, help_text: str, bean: str, attribute: str, *, scrape_interval: ScrapeInterval = ScrapeInterval.SLOW
-) -> MBean:
-    """Return the `MBean` for a text metric, such as a version."""
-    return MBean(Metric(name, Kind.TEXT, "", help_text, (), scrape_interval), bean, attribute)
 
 
 @dataclass(frozen=True)

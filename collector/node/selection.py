@@ -56,15 +56,13 @@ class Selection:
         return bool(self.table) and fnmatchcase(table, self.table) and self.includes(keyspace)
 
     def scrape_interval(
-        self, bean: MBean, labels: Mapping[str, str], active: Collection[Table] = ()
+        self, bean: MBean, labels: Mapping[str, str], active: Collection[Table]
     ) -> ScrapeInterval | None:
-        """Return the scrape interval of an MBean with the given labels, or None to skip it.
+        """Return the scrape interval of a selected MBean with the given labels, or None to skip it.
 
         `active` holds the most active tables, which are read in addition to the named ones.
         """
         scrape_interval = bean.metric.scrape_interval
-        if self.metrics is not None and bean.metric.name not in self.metrics:
-            return None
         keyspace, table = labels.get("keyspace"), labels.get("table")
         if keyspace is None:
             return scrape_interval

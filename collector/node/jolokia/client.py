@@ -2,6 +2,10 @@
 
 One connection is kept alive. Every call has one deadline and a limit on the size of the response. A response with an
 unexpected structure is an error.
+
+An agent may run elsewhere and act as a proxy to the node's JMX. One that is not a proxy, such as the JVM agent of
+version 1, silently reads its own JVM. Each POST to a proxy therefore also reads the JVM's identity, both with and
+without the target; the responses are used only if the identities differ.
 """
 
 import http.client
@@ -16,8 +20,7 @@ from collector.http.access import AccessError, CheckPeer, client_context
 from collector.http.deadline_connection import DeadlineConnection, ExchangeError, body_of
 from collector.http.failures import Failure, Reason
 from collector.model.snapshot import SourceError
-from collector.node.jolokia.jolokia_access import NO_ACCESS, JolokiaAccess
-from collector.node.jolokia.proxy_target import ProxyError, ProxyTarget
+from collector.node.jolokia.jolokia_access import NO_ACCESS, JolokiaAccess, service_url
 from collector.printable import one_line
 
 DEFAULT_PORTS = {"http": 8778, "https": 443}
@@ -31,8 +34,14 @@ OPTIONS = "?includeRequest=false&includeStackTrace=false&ignoreErrors=true"
 # has this one, because there is no top-level domain `invalid` (RFC 2606).
 ORIGIN = "http://casstat.invalid"
 HEADERS = {"Content-Type": "application/json", "User-Agent": "casstat", "Origin": ORIGIN}
+RUNTIME = "java.lang:type=Runtime"
+IDENTITY = json.dumps({"type": "read", "mbean": RUNTIME, "attribute": ["Name", "StartTime"]})
+PROBE = json.dumps({"type": "search", "mbean": RUNTIME})
+# A search through a Jolokia 2 proxy also returns names from the proxy's own JVM; the target's names have this prefix.
+MARK = "proxy@"
 
 _PLAIN = re.compile(r"[!-~]+")
+Response = dict[str, Any]
 
 
 class JolokiaError(SourceError):
@@ -86,7 +95,7 @@ class Jolokia:
         self._target = ProxyTarget(access) if access.target else None
         self._path = (parts.path.rstrip("/") + "/" if parts.path.strip("/") else DEFAULT_PATH) + OPTIONS
 
-    def post(self, requests: Sequence[str], timeout_s: float) -> list[dict[str, Any]]:
+    def post(self, requests: Sequence[str], timeout_s: float) -> list[Response]:
         """Return Jolokia's responses to `requests` (each a JSON object), in order, within `timeout_s`.
 
         An individual response may be an error (`status` other than 200). Raises JolokiaError if the whole POST fails.
@@ -94,12 +103,22 @@ class Jolokia:
         deadline_s = time.monotonic() + timeout_s
         if self._target is None:
             return self._post(requests, deadline_s)
-        answers = self._post(self._target.requests(requests), deadline_s)
-        try:
-            return self._target.answers(requests, answers)
-        except ProxyError as error:
-            quoted = f": {self._diagnostics.quoted(error.quoted)}" if error.quoted else ""
-            raise self._error(Failure(f"{error.text}{quoted}", error.reason)) from None
+        proxy, target, *responses = self._post(self._target.requests(requests), deadline_s)
+        if failure := self._target_failure(self._target.url, proxy, target):
+            raise self._error(failure)
+        return _of_target(requests, responses)
+
+    def _target_failure(self, target_url: str, proxy: Response, target: Response) -> Failure | None:
+        """Return why the target's responses cannot be used, given both JVMs' identities; None if they can."""
+        if target.get("status") != 200:
+            error = str(target.get("error") or "no reason given")
+            text = f"cannot read {target_url}: {self._diagnostics.quoted(error)}"
+            return Failure(text, _target_reason(error))
+        if _identity(proxy) is None or _identity(target) is None:
+            return Failure(f"cannot identify the JVM behind the proxy: the proxy's policy must allow reading {RUNTIME}")
+        if _identity(proxy) == _identity(target):
+            return Failure("not a proxy: it reports its own JVM", Reason.NOT_A_PROXY)
+        return None
 
     def close(self) -> None:
         self._connection.close()
@@ -107,7 +126,7 @@ class Jolokia:
     def _error(self, failure: Failure) -> JolokiaError:
         return JolokiaError(f"{self.url}: {failure.message(self._hint)}", failure.reason)
 
-    def _post(self, requests: Sequence[str], deadline_s: float) -> list[dict[str, Any]]:
+    def _post(self, requests: Sequence[str], deadline_s: float) -> list[Response]:
         body = f"[{','.join(requests)}]".encode()
         is_reused = self._connection.is_open
         try:
@@ -120,7 +139,7 @@ class Jolokia:
                 raw = self._exchange(body, deadline_s)
         except ExchangeError as error:
             raise self._error(error.failure) from None
-        return self._answers(raw, len(requests))
+        return self._responses(raw, len(requests))
 
     def _exchange(self, body: bytes, deadline_s: float) -> bytes:
         """Return the body of the response to a request. Raises ExchangeError and JolokiaError."""
@@ -132,7 +151,7 @@ class Jolokia:
             raise self._error(Failure(f"response larger than {MAX_RESPONSE_BYTES >> 20} MiB"))
         return raw
 
-    def _answers(self, raw: bytes, expected: int) -> list[dict[str, Any]]:
+    def _responses(self, raw: bytes, expected: int) -> list[Response]:
         try:
             responses = json.loads(raw)
         except (ValueError, RecursionError):
@@ -151,3 +170,64 @@ class Jolokia:
             text = "the response does not match the request: is this Jolokia?"
             raise self._error(Failure(text, Reason.UNEXPECTED_RESPONSE))
         return responses
+
+
+class ProxyTarget:
+    """The node behind a proxy."""
+
+    def __init__(self, access: JolokiaAccess) -> None:
+        self.url = service_url(access.target)
+        target = {"url": self.url}
+        if access.target_user:
+            target |= {"user": access.target_user, "password": access.target_password}
+        self._suffix = f', "target": {json.dumps(target)}}}'
+
+    def requests(self, requests: Sequence[str]) -> list[str]:
+        """Return the requests to post to the proxy so that the target receives `requests` (each a JSON object).
+
+        The first two identify the JVMs of the proxy and of the target.
+        """
+        checks = [IDENTITY, PROBE] if any(map(_is_search, requests)) else [IDENTITY]
+        return [IDENTITY, *(request[:-1] + self._suffix for request in (*checks, *requests))]
+
+
+def _is_search(request: str) -> bool:
+    return '"type": "search"' in request
+
+
+def _of_target(requests: Sequence[str], responses: Sequence[Response]) -> list[Response]:
+    """Return the target's responses to `requests`, given the proxy's responses after the identities."""
+    searches = [_is_search(request) for request in requests]
+    if not any(searches):
+        return list(responses)
+    probe, *rest = responses
+    if not _marked_names(probe):
+        return rest
+    return [
+        {**response, "value": _marked_names(response)} if is_search and "value" in response else response
+        for is_search, response in zip(searches, rest, strict=True)
+    ]
+
+
+def _identity(response: Response) -> tuple[str, int] | None:
+    value = response.get("value")
+    if response.get("status") != 200 or not isinstance(value, dict):
+        return None
+    name, start_ms = value.get("Name"), value.get("StartTime")
+    return (name, start_ms) if isinstance(name, str) and isinstance(start_ms, int) else None
+
+
+def _marked_names(response: Response) -> list[str]:
+    """Return the names that begin with the prefix MARK, which are the target's, without that prefix."""
+    names = response.get("value")
+    if not isinstance(names, list):
+        return []
+    return [name[len(MARK) :] for name in names if isinstance(name, str) and name.startswith(MARK)]
+
+
+def _target_reason(error: str) -> Reason:
+    if "Authentication failed" in error or "Credentials" in error:
+        return Reason.TARGET_CREDENTIALS
+    if "not allowed by configuration" in error:
+        return Reason.TARGET_FORBIDDEN
+    return Reason.TARGET_UNREACHABLE

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from collector.model.mbean import METRICS, Many, MBean, counter, properties, slow_total, total
-from collector.model.metric import Kind, Metric, ScrapeInterval, WideColumn
+from collector.model.mbean import METRICS, Many, counter, properties, slow_total, text, total
+from collector.model.metric import WideColumn
 from collector.node.metrics.tables import is_system_keyspace
 from collector.printable import shortened, single_line
 
@@ -52,15 +52,9 @@ def _names_text(names: Sequence[str]) -> str:
 
 
 _PARAMETERS = "CompactionParameters"
-COMPACTION = MBean(
-    Metric(
-        "cassandra_compaction_parameters",
-        Kind.TEXT,
-        "",
-        "Parameters of compaction, and the tables that have them.",
-        (),
-        ScrapeInterval.SLOW,
-    ),
+COMPACTION = text(
+    "cassandra_compaction_parameters",
+    "Parameters of compaction, and the tables that have them.",
     # One request for all tables.
     "org.apache.cassandra.db:type=Tables,*",
     _PARAMETERS,

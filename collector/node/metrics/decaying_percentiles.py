@@ -4,54 +4,45 @@ They are read only if bucket counts are unavailable, either because Jolokia's po
 nodetool is present. They are never mixed with interval percentiles.
 """
 
-from collections.abc import Mapping, Sequence
-
-from collector.model.mbean import METRICS, MBean
-from collector.model.metric import Aggregation, Kind, Metric
+from collector.model.mbean import METRICS, gauge
+from collector.model.metric import Aggregation
 from collector.node.metrics.requests import SCOPES
 from collector.node.metrics.tables import LOCAL
 
 QUANTILES = {"0.5": "50thPercentile", "0.95": "95thPercentile", "0.99": "99thPercentile", "1": "Max"}
 QUANTILE = "quantile"
+_KINDS = (
+    ("client_request", "client requests", "type=ClientRequest,scope={operation},name=Latency", SCOPES),
+    (
+        "keyspace_operation",
+        "local operations on the keyspace",
+        "type=Keyspace,keyspace={keyspace},name={operation}Latency",
+        LOCAL,
+    ),
+    (
+        "table_operation",
+        "local operations on the table",
+        "type=Table,keyspace={keyspace},scope={table},name={operation}Latency",
+        LOCAL,
+    ),
+)
 
-
-def _decayed(
-    kind: str, quantity: str, bean: str, labels: tuple[str, ...], only: Mapping[str, Sequence[str]]
-) -> list[MBean]:
-    metric = Metric(
+BEANS = tuple(
+    gauge(
         f"cassandra_{kind}_decayed_seconds",
-        Kind.GAUGE,
-        "seconds",
-        f"Exponentially decaying quantile of the {quantity}, in seconds; read only if bucket counts are not available.",
-        (*labels, QUANTILE),
+        f"Exponentially decaying quantile of the duration of {operations}, in seconds; read only if bucket counts are "
+        "not available.",
+        METRICS + bean,
+        attribute,
+        labels=(QUANTILE,),
+        fixed=(quantile,),
+        unit="seconds",
         scale=1e-6,
         # Percentiles cannot be averaged. The maximum over all nodes is an upper bound on the cluster's percentile.
         across=Aggregation.MAX,
+        only=only,
     )
-    return [MBean(metric, bean, attribute, only, fixed=(quantile,)) for quantile, attribute in QUANTILES.items()]
-
-
-BEANS = (
-    *_decayed(
-        "client_request",
-        "duration of client requests",
-        METRICS + "type=ClientRequest,scope={operation},name=Latency",
-        ("operation",),
-        SCOPES,
-    ),
-    *_decayed(
-        "keyspace_operation",
-        "duration of local operations on the keyspace",
-        METRICS + "type=Keyspace,keyspace={keyspace},name={operation}Latency",
-        ("keyspace", "operation"),
-        LOCAL,
-    ),
-    *_decayed(
-        "table_operation",
-        "duration of local operations on the table",
-        METRICS + "type=Table,keyspace={keyspace},scope={table},name={operation}Latency",
-        ("keyspace", "table", "operation"),
-        LOCAL,
-    ),
+    for kind, operations, bean, only in _KINDS
+    for quantile, attribute in QUANTILES.items()
 )
 DECAYED = frozenset(bean.metric.name for bean in BEANS)

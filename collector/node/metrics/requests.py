@@ -13,6 +13,7 @@ What Cassandra counts, as measured on 5.0.8 with known numbers of statements (te
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 from collector.model.mbean import METRICS, counter, gauge, histogram
 from collector.model.metric import Aggregation, ScrapeInterval, rate_column
@@ -79,6 +80,8 @@ SCOPES = {"operation": tuple(operation.scope for operation in OPERATIONS)}
 _CONDITIONAL = {"operation": ("CASRead", "CASWrite")}
 READ_WRITE = {"operation": ("Read", "Write")}
 _BEAN = METRICS + "type=ClientRequest,scope={operation},name="
+REQUESTS = "cassandra_client_requests_total"
+_SECONDS = "cassandra_client_request_seconds_total"
 
 ERRORS = {
     "timeouts": "cassandra_client_request_timeouts_total",
@@ -87,41 +90,38 @@ ERRORS = {
 }
 """The metrics that count failed requests, by the end of the names of their columns."""
 
+_of_all = partial(counter, only=SCOPES)
+_of_reads_and_writes = partial(counter, only=READ_WRITE)
+_of_conditional = partial(counter, only=_CONDITIONAL)
+
 BEANS = (
     counter(
         "cassandra_requests_by_consistency_total",
         "Number of client requests coordinated by this node, by consistency level.",
         METRICS + "type=ClientRequest,scope={operation}-{level},name=Latency",
         scrape_interval=ScrapeInterval.OFTEN,
-        only={"operation": ("Read", "Write"), "level": LEVELS},
+        only={**READ_WRITE, "level": LEVELS},
     ),
-    counter(
-        "cassandra_client_requests_total",
-        "Number of client requests coordinated by this node.",
-        _BEAN + "Latency",
-        only=SCOPES,
-    ),
-    counter(
-        "cassandra_client_request_seconds_total",
+    _of_all(REQUESTS, "Number of client requests coordinated by this node.", _BEAN + "Latency"),
+    _of_all(
+        _SECONDS,
         "Time spent on client requests coordinated by this node, in seconds.",
         _BEAN + "TotalLatency",
         unit="seconds",
         scale=1e-6,
-        only=SCOPES,
     ),
     histogram(
         "cassandra_client_request_duration_seconds",
         "Duration of client requests coordinated by this node, in seconds.",
         _BEAN + "Latency",
-        count="cassandra_client_requests_total",
-        total="cassandra_client_request_seconds_total",
+        count=REQUESTS,
+        total=_SECONDS,
         only=SCOPES,
     ),
-    counter(
-        "cassandra_client_request_timeouts_total",
+    _of_all(
+        ERRORS["timeouts"],
         "Number of client requests that timed out on the coordinator.",
         _BEAN + "Timeouts",
-        only=SCOPES,
         columns=(
             rate_column("read_timeouts_per_s", "RdTmo", "Reads per second that timed out on the coordinator", "Read"),
             rate_column(
@@ -129,35 +129,26 @@ BEANS = (
             ),
         ),
     ),
-    counter(
-        "cassandra_client_request_unavailables_total",
+    _of_all(
+        ERRORS["unavailables"],
         "Number of client requests rejected because too few replicas were up.",
         _BEAN + "Unavailables",
-        only=SCOPES,
     ),
-    counter(
-        "cassandra_client_request_failures_total",
-        "Number of client requests that failed on a replica.",
-        _BEAN + "Failures",
-        only=SCOPES,
-    ),
-    counter(
+    _of_all(ERRORS["failures"], "Number of client requests that failed on a replica.", _BEAN + "Failures"),
+    _of_all(
         "cassandra_client_request_aborts_total",
         "Number of client requests aborted by a guardrail or limit (4.1 and later).",
         _BEAN + "Aborts",
-        only=SCOPES,
     ),
-    counter(
+    _of_reads_and_writes(
         "cassandra_client_requests_local_total",
         "Number of client requests for which this node is a replica (4.1 and later).",
         _BEAN + "LocalRequests",
-        only=READ_WRITE,
     ),
-    counter(
+    _of_reads_and_writes(
         "cassandra_client_requests_remote_total",
         "Number of client requests for which this node is not a replica (4.1 and later).",
         _BEAN + "RemoteRequests",
-        only=READ_WRITE,
     ),
     counter(
         "cassandra_client_request_conditions_not_met_total",
@@ -173,17 +164,15 @@ BEANS = (
             ),
         ),
     ),
-    counter(
+    _of_conditional(
         "cassandra_client_request_unfinished_commits_total",
         "Number of serial reads and conditional writes that first completed another one's commit.",
         _BEAN + "UnfinishedCommit",
-        only=_CONDITIONAL,
     ),
-    counter(
+    _of_conditional(
         "cassandra_client_request_contended_total",
         "Number of serial reads and conditional writes that were repeated because of others on the same partition.",
         _BEAN + "ContentionHistogram",
-        only=_CONDITIONAL,
         columns=(
             rate_column(
                 "cas_write_contended_per_s",

@@ -13,10 +13,9 @@ from dataclasses import replace
 
 from collector.model.metric import Series
 from collector.model.sample import Derived, Rate, Sample
-from collector.node.metrics.requests import CONDITIONAL_WRITE, ERRORS, PAXOS_V2
+from collector.node.metrics.requests import CONDITIONAL_WRITE, ERRORS, PAXOS_V2, REQUESTS
 
 READ = "Read"
-REQUESTS = "cassandra_client_requests_total"
 SEPARATE_WRITE = "separate CASWrite"
 """The label `operation` of these conditional writes."""
 WRITES: Series = (REQUESTS, CONDITIONAL_WRITE)

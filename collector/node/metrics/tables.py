@@ -5,8 +5,8 @@ from functools import partial
 from typing import Any
 
 from collector.model.histogram import COUNTS_WITH_ZERO
-from collector.model.mbean import METRICS, Many, MBean, counter, gauge, histogram, size, total
-from collector.model.metric import Aggregation, Kind, Metric, ScrapeInterval
+from collector.model.mbean import METRICS, Many, MBean, counter, gauge, histogram, size, text, total
+from collector.model.metric import Aggregation, ScrapeInterval
 from collector.node.metrics.storage import SERVICE
 
 LOCAL = {"operation": ("Read", "Write", "Range")}
@@ -48,15 +48,15 @@ def _local(kind: str, bean: str) -> tuple[MBean, ...]:
     )
 
 
-def _size(metric: str, text: str, attribute: str, name: str, across: Aggregation = Aggregation.SUM) -> MBean:
-    return size(f"cassandra_table_{metric}", text, _TABLE + name, attribute, across=across)
+def _size(metric: str, help_text: str, attribute: str, name: str, across: Aggregation = Aggregation.SUM) -> MBean:
+    return size(f"cassandra_table_{metric}", help_text, _TABLE + name, attribute, across=across)
 
 
 _ratio = partial(gauge, unit="ratio", scrape_interval=ScrapeInterval.SLOW, across=Aggregation.MEAN)
 
 
-def _per_read(metric: str, text: str, name: str, many: Callable[[Any], Many] | None = None) -> MBean:
-    return histogram(f"cassandra_table_{metric}", text, _TABLE + name, unit="1", many=many)
+def _per_read(metric: str, help_text: str, name: str, many: Callable[[Any], Many] | None = None) -> MBean:
+    return histogram(f"cassandra_table_{metric}", help_text, _TABLE + name, unit="1", many=many)
 
 
 def _with_zero_bucket(counts: Sequence[int]) -> Many:
@@ -82,15 +82,9 @@ KEYSPACE_OPERATIONS, KEYSPACE_SECONDS = REMAINDERS
 EVERY_TICK = frozenset(bean.metric.name for bean in _TABLE_OPERATIONS)
 
 BEANS = (
-    MBean(
-        Metric(
-            "cassandra_keyspace_replication",
-            Kind.TEXT,
-            "",
-            "Replication of the keyspace, if Jolokia's policy allows the operation that returns it.",
-            ("keyspace",),
-            ScrapeInterval.SLOW,
-        ),
+    text(
+        "cassandra_keyspace_replication",
+        "Replication of the keyspace, if Jolokia's policy allows the operation that returns it.",
         _KEYSPACE + "ReadLatency",
         "getKeyspaceReplicationInfo(java.lang.String)",
         called=SERVICE,

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.http.access import AccessError
-from collector.node.jolokia.client import Jolokia
+from collector.node.jolokia.client import Jolokia, ProxyTarget
 from collector.node.jolokia.jolokia_access import JolokiaAccess, service_url
-from collector.node.jolokia.proxy_target import ProxyTarget
 
 FIELDS = ("user", "password", "ca", "certificate", "key", "target", "target_user", "target_password")
 SECRET, OTHER_SECRET = "hunter2", "correct horse"
