@@ -1,34 +1,31 @@
 """Limits and usage of the Cassandra process's control group, version 1 or 2 (see cgroups(7))."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from collector.model.metric import Aggregation, Kind, Metric, Values
 from collector.node.host.kernel_files import Host, read_text, text_in
 
-_MEMORY_LIMIT = Metric(
+_total = partial(Metric, kind=Kind.GAUGE, across=Aggregation.SUM)
+_MEMORY_LIMIT = _total(
     "casstat_cgroup_memory_limit_bytes",
-    Kind.GAUGE,
-    "bytes",
-    "Memory limit of the process's control group in bytes: the lowest of the group and those above it; absent if there "
-    "is none.",
-    across=Aggregation.SUM,
-)
-_MEMORY = Metric(
-    "casstat_cgroup_memory_bytes",
-    Kind.GAUGE,
-    "bytes",
-    "Memory used by the control group that sets the limit, or by the process's own, in bytes, including file cache.",
-    across=Aggregation.SUM,
-)
-_CPUS = Metric(
-    "casstat_cgroup_cpu_limit",
-    Kind.GAUGE,
-    "1",
-    "CPU limit of the process's control group, in processors: the lowest of the group and those above it; absent if "
+    unit="bytes",
+    help="Memory limit of the process's control group in bytes: the lowest of the group and those above it; absent if "
     "there is none.",
-    across=Aggregation.SUM,
+)
+_MEMORY = _total(
+    "casstat_cgroup_memory_bytes",
+    unit="bytes",
+    help="Memory used by the control group that sets the limit, or by the process's own, in bytes, including file "
+    "cache.",
+)
+_CPUS = _total(
+    "casstat_cgroup_cpu_limit",
+    unit="1",
+    help="CPU limit of the process's control group, in processors: the lowest of the group and those above it; absent "
+    "if there is none.",
 )
 _THROTTLED = Metric(
     "casstat_cgroup_cpu_throttled_seconds_total",

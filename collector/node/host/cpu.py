@@ -1,6 +1,7 @@
 """CPU time by mode since boot, and the number of runnable tasks, from /proc/stat (proc(5))."""
 
 import os
+from functools import partial
 
 from collector.model.metric import Aggregation, Kind, Metric, Owner, Values, WideColumn
 from collector.node.host.kernel_files import Host, read_text
@@ -10,26 +11,18 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 # The kernel corrects idle and iowait downwards (proc(5)), and steal after a migration. As in sysstat, a mode that
 # decreases has an increase of 0, and the others keep theirs.
-
-_TOTAL = Metric(
-    "casstat_cpu_seconds_total",
-    Kind.COUNTER,
-    "seconds",
-    "CPU time of all processors by mode, in seconds; user and nice include guest time.",
-    ("mode",),
-    scale=1 / TICKS_PER_S,
-    owner=Owner.MACHINE,
-    may_decrease=True,
+_cpu_time = partial(
+    Metric, kind=Kind.COUNTER, unit="seconds", scale=1 / TICKS_PER_S, owner=Owner.MACHINE, may_decrease=True
 )
-_BY_PROCESSOR = Metric(
+_TOTAL = _cpu_time(
+    "casstat_cpu_seconds_total",
+    help="CPU time of all processors by mode, in seconds; user and nice include guest time.",
+    labels=("mode",),
+)
+_BY_PROCESSOR = _cpu_time(
     "node_cpu_seconds_total",
-    Kind.COUNTER,
-    "seconds",
-    "CPU time by processor and mode, in seconds; user and nice include guest time.",
-    ("cpu", "mode"),
-    scale=1 / TICKS_PER_S,
-    owner=Owner.MACHINE,
-    may_decrease=True,
+    help="CPU time by processor and mode, in seconds; user and nice include guest time.",
+    labels=("cpu", "mode"),
 )
 _RUNNABLE = Metric(
     "node_procs_running",

@@ -1,6 +1,7 @@
 """Metrics of the Cassandra process: CPU time, processors, memory, page faults, threads and open files (proc(5))."""
 
 import os
+from functools import partial
 
 from collector.model.metric import Aggregation, Kind, Metric, Values, WideColumn, rate_column
 from collector.model.snapshot import SourceError
@@ -8,10 +9,10 @@ from collector.node.host.cpu import TICKS_PER_S
 from collector.node.host.kernel_files import Host, read_text
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
-_CPU_S = 1 / TICKS_PER_S
 # The kernel supports fewer processors than this (CONFIG_NR_CPUS).
 MAX_CPU = 1 << 16
 
+_cpu_time = partial(Metric, kind=Kind.COUNTER, unit="seconds", scale=1 / TICKS_PER_S)
 # The metric in each field of /proc/PID/stat. Field 0 is the state, which follows the command name.
 STAT = {
     7: Metric("casstat_process_minor_faults_total", Kind.COUNTER, "1", "Number of page faults served from memory."),
@@ -22,20 +23,8 @@ STAT = {
         "Number of page faults that required disk access.",
         columns=(rate_column("major_faults_per_s", "MajFlt/s", "Page faults per second that required disk access"),),
     ),
-    11: Metric(
-        "casstat_process_user_seconds_total",
-        Kind.COUNTER,
-        "seconds",
-        "CPU time in user mode, in seconds.",
-        scale=_CPU_S,
-    ),
-    12: Metric(
-        "casstat_process_system_seconds_total",
-        Kind.COUNTER,
-        "seconds",
-        "CPU time in kernel mode, in seconds.",
-        scale=_CPU_S,
-    ),
+    11: _cpu_time("casstat_process_user_seconds_total", help="CPU time in user mode, in seconds."),
+    12: _cpu_time("casstat_process_system_seconds_total", help="CPU time in kernel mode, in seconds."),
     17: Metric("casstat_process_threads", Kind.GAUGE, "1", "Number of threads.", across=Aggregation.SUM),
     21: Metric(
         "casstat_process_resident_bytes",

@@ -6,6 +6,7 @@ If clocks are not synchronised, rows from different nodes are not comparable.
 import ctypes
 import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from collector.model.metric import Aggregation, Kind, Metric, Owner, ScrapeInterval, Values
@@ -13,24 +14,19 @@ from collector.node.host.kernel_files import Host
 
 # From <sys/timex.h>.
 STA_UNSYNC = 0x0040
+_gauge = partial(Metric, kind=Kind.GAUGE, scrape_interval=ScrapeInterval.SLOW, owner=Owner.MACHINE)
 _ERROR, _SYNCHRONISED = METRICS = (
-    Metric(
+    _gauge(
         "casstat_clock_error_seconds",
-        Kind.GAUGE,
-        "seconds",
-        "Maximum error of the machine's clock as estimated by the kernel, in seconds; absent if not synchronised.",
-        scrape_interval=ScrapeInterval.SLOW,
+        unit="seconds",
+        help="Maximum error of the machine's clock as estimated by the kernel, in seconds; absent if not synchronised.",
         across=Aggregation.MAX,
-        owner=Owner.MACHINE,
     ),
-    Metric(
+    _gauge(
         "casstat_clock_synchronised",
-        Kind.GAUGE,
-        "1",
-        "Whether the machine's clock is synchronised: 1 or 0.",
-        scrape_interval=ScrapeInterval.SLOW,
+        unit="1",
+        help="Whether the machine's clock is synchronised: 1 or 0.",
         across=Aggregation.MIN,
-        owner=Owner.MACHINE,
     ),
 )
 

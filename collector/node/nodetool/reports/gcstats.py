@@ -1,32 +1,26 @@
 """`nodetool gcstats`: garbage collections since any client last ran it; each run resets the counts."""
 
+from functools import partial
+
 from collector.model.metric import Aggregation, Kind, Metric
 from collector.node.nodetool.reports.report import Columns, Draft, Report, columns, whole
 
 _SINCE = "since any client last ran gcstats"
+_duration = partial(Metric, kind=Kind.GAUGE, unit="seconds", scale=1e-3)
 _SHOWN = {
-    "Interval (ms)": Metric(
+    "Interval (ms)": _duration(
         "cassandra_gcstats_interval_seconds",
-        Kind.GAUGE,
-        "seconds",
-        f"Time {_SINCE}, in seconds; each run resets it.",
-        scale=1e-3,
+        help=f"Time {_SINCE}, in seconds; each run resets it.",
         across=Aggregation.SUM,
     ),
-    "Max GC Elapsed (ms)": Metric(
+    "Max GC Elapsed (ms)": _duration(
         "cassandra_gcstats_max_seconds",
-        Kind.GAUGE,
-        "seconds",
-        f"Longest garbage collection {_SINCE}, in seconds; each run resets it.",
-        scale=1e-3,
+        help=f"Longest garbage collection {_SINCE}, in seconds; each run resets it.",
         across=Aggregation.MAX,
     ),
-    "Total GC Elapsed (ms)": Metric(
+    "Total GC Elapsed (ms)": _duration(
         "cassandra_gcstats_total_seconds",
-        Kind.GAUGE,
-        "seconds",
-        f"Time spent in garbage collection {_SINCE}, in seconds; each run resets it.",
-        scale=1e-3,
+        help=f"Time spent in garbage collection {_SINCE}, in seconds; each run resets it.",
         across=Aggregation.SUM,
     ),
     "Collections": Metric(

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from collector.model.metric import Aggregation, Kind, Metric, ScrapeInterval, Value
@@ -31,23 +32,20 @@ _DECAYED = Metric(
     across=Aggregation.MEAN,
 )
 # Through JMX, each of these values would make the node read its disk, so nodetool alone provides them.
-_SNAPSHOTS = Metric(
-    "cassandra_table_snapshots_bytes",
-    Kind.GAUGE,
-    "bytes",
-    "Disk space used only by snapshots, in bytes (reported by nodetool only).",
-    ("keyspace", "table"),
-    ScrapeInterval.SLOW,
+_of_table = partial(
+    Metric,
+    kind=Kind.GAUGE,
+    labels=("keyspace", "table"),
+    scrape_interval=ScrapeInterval.SLOW,
     across=Aggregation.SUM,
 )
-_PARTITIONS = Metric(
-    "cassandra_table_partitions",
-    Kind.GAUGE,
-    "1",
-    "Estimated number of partitions (reported by nodetool only).",
-    ("keyspace", "table"),
-    ScrapeInterval.SLOW,
-    across=Aggregation.SUM,
+_SNAPSHOTS = _of_table(
+    "cassandra_table_snapshots_bytes",
+    unit="bytes",
+    help="Disk space used only by snapshots, in bytes (reported by nodetool only).",
+)
+_PARTITIONS = _of_table(
+    "cassandra_table_partitions", unit="1", help="Estimated number of partitions (reported by nodetool only)."
 )
 METRICS = (_DECAYED, _SNAPSHOTS, _PARTITIONS)
 ARGUMENTS = ("tablestats", "-F", "json")
