@@ -14,8 +14,7 @@ import click
 from cli.errors import errors_as, note
 from cli.parameters.parameter_types import with_options
 from collector.file_access import SecretError, read_password
-from collector.http.access import AccessError, is_this_machine
-from collector.http.failures import Hint, Reason
+from collector.http.access import AccessError, Hint, Reason, is_this_machine
 from collector.node.jolokia.jolokia_access import JolokiaAccess
 
 if TYPE_CHECKING:

@@ -17,9 +17,8 @@ from typing import Any, BinaryIO
 
 from collector.agents.addresses import LOCAL_HOST, NodeAddress
 from collector.agents.agent_connection import AgentError
-from collector.http.access import Access
+from collector.http.access import Access, Failure, Reason
 from collector.http.deadline_connection import DeadlineConnection, ExchangeError, body_of, parts_of
-from collector.http.failures import Failure, Reason
 
 # Maximum time for a JSON response, and between two parts of a download.
 TIMEOUT_S = 10.0

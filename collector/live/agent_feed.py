@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 
 from collector.agents.addresses import LOCAL_HOST, NodeAddress
 from collector.agents.agent_connection import OK, AgentConnection, AgentError, EventHandler
-from collector.http.access import Access
-from collector.http.deadline_connection import CLOSED, Diagnostics, Response, UntrustedServerError
+from collector.http.access import CLOSED, Access, Diagnostics, UntrustedServerError
+from collector.http.deadline_connection import Response
 from collector.live.cluster_interval import NodeInfo, dc_rack
 from collector.model.sample import Sample
 from collector.model.sample_json import MalformedSampleError, decoded

@@ -8,9 +8,8 @@ from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 import dashboards
-from collector.http.access import HIDDEN, Access, client_context
+from collector.http.access import HIDDEN, Access, Reason, client_context
 from collector.http.deadline_connection import DeadlineConnection, ExchangeError
-from collector.http.failures import Reason
 from collector.printable import one_line
 from exporters.sinks.parts.store_http import MAX_RESPONSE_BYTES, StoreResponse
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 
-from collector.http.failures import connection_failure
+from collector.http.access import connection_failure
 from collector.model.identity import NOWHERE, Identity, Placement
 from collector.model.metric import Metric, Series
 from collector.model.sample import Sample

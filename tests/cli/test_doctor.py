@@ -41,7 +41,7 @@ from cli.setup.doctor.finding import (
     text_lines,
     warning,
 )
-from collector.http.failures import Reason
+from collector.http.access import Reason
 from collector.node.host.cassandra_processes import DAEMON, UNKNOWN_ID, LocalNode, NodeFacts
 from collector.node.host.kernel_files import Host
 from collector.node.host.timekeeping import ClockState

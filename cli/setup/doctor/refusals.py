@@ -9,7 +9,7 @@ from cli.setup.doctor.check_jolokia_agent import attach
 from cli.setup.doctor.check_policy import POLICY, SUBJECT
 from cli.setup.doctor.examined_node import EXAMPLE_URL, ExaminedNode
 from cli.setup.doctor.finding import Finding, alternatives, problem
-from collector.http.failures import Reason
+from collector.http.access import Reason
 from collector.node.host.discovery import is_this_machine
 from collector.node.jolokia.client import ORIGIN, Jolokia, JolokiaError
 

@@ -16,9 +16,8 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from collector.http.access import AccessError, CheckPeer, client_context
+from collector.http.access import AccessError, CheckPeer, Failure, Reason, client_context
 from collector.http.deadline_connection import DeadlineConnection, ExchangeError, body_of
-from collector.http.failures import Failure, Reason
 from collector.model.snapshot import SourceError
 from collector.node.jolokia.jolokia_access import NO_ACCESS, JolokiaAccess, service_url
 from collector.printable import one_line

@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from datetime import timezone
 from email.utils import parsedate_to_datetime
 
-from collector.http.access import HIDDEN, Access, AccessError, client_context
+from collector.http.access import HIDDEN, Access, AccessError, Reason, client_context
 from collector.http.deadline_connection import DeadlineConnection, ExchangeError, Response
-from collector.http.failures import Reason
 from collector.printable import one_line
 from exporters.sinks.parts.sink_url import Target
 from exporters.sinks.parts.store_responses import message
