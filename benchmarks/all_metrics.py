@@ -17,7 +17,7 @@ def main(url: str) -> None:
     selection = Selection(tables=DEFAULT_TABLES)
     sampler = NodeSampler(MBeanSource(Jolokia(url), BEANS, selection, clock), selection, NameOverrides(), clock)
     sampler.learn()
-    deque(sampler.samples(ticks(clock, 1.0), 1.0), maxlen=0)
+    deque(sampler.sample_stream().samples(sampler.snapshots(ticks(clock, 1.0), 1.0)), maxlen=0)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ def sample_client_host() -> None:
     clock = SystemClock()
     processes = BusyProcesses(clock, command_variable(Path.cwd()))
     sampler = NodeSampler(None, SELECTION, NameOverrides(), clock, extra=[processes])
-    deque(sampler.samples(ticks(clock, 1.0), 1.0), maxlen=0)
+    deque(sampler.sample_stream().samples(sampler.snapshots(ticks(clock, 1.0), 1.0)), maxlen=0)
 
 
 if __name__ == "__main__":

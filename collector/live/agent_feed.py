@@ -14,6 +14,7 @@ from collector.agents.agent_connection import OK, AgentConnection, AgentError, E
 from collector.http.access import CLOSED, Access, Diagnostics, UntrustedServerError
 from collector.http.deadline_connection import Response
 from collector.live.cluster_interval import NodeInfo, dc_rack
+from collector.model.identity import Placement
 from collector.model.sample import Sample
 from collector.model.sample_json import MalformedSampleError, decoded
 from collector.printable import one_line
@@ -272,10 +273,7 @@ def node_info(content: Mapping[str, Any]) -> NodeInfo:
         dc_rack(_text(content, "dc"), _text(content, "rack")),
         _text(content, "source") == "nodetool",
         float(interval_s) if is_valid and interval_s is not None else 0.0,
-        _text(content, "machine"),
-        _text(content, "network"),
-        _text(content, "disk"),
-        _text(content, "interface"),
+        Placement(*(_text(content, key) for key in ("machine", "network", "disk", "interface"))),
     )
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from collector.merge import aggregation
 from collector.merge.aggregation import PartialAggregate
-from collector.model.identity import Placement
+from collector.model.identity import NOWHERE, Placement
 from collector.model.metric import Series
 from collector.model.sample import Sample
 from collector.model.snapshot import Tick
@@ -49,39 +49,25 @@ class NodeInfo:
     location    data centre and rack, as `dc/rack`.
     local       whether only local reads and writes are available, as with nodetool.
     interval_s  time between two samples; 0 if unknown.
-    machine     boot id of the machine; `network` is the network namespace on it.
-    disk        the watched disk; `interface` is the watched network interface.
     """
 
     cluster: str = ""
     location: str = ""
     local: bool = False
     interval_s: float = 0.0
-    machine: str = ""
-    network: str = ""
-    disk: str = ""
-    interface: str = ""
-
-    @property
-    def placement(self) -> Placement:
-        """The node's machine, network namespace and devices."""
-        return Placement(self.machine, self.network, self.disk, self.interface)
+    placement: Placement = NOWHERE
 
 
 @dataclass(frozen=True)
 class CountedNode:
     """A node's part of a merged sample.
 
-    index     the node's index in the interval.
-    location  data centre and rack, as `dc/rack`.
-    local     whether the node provides only local reads and writes.
-    missing   summed gauges that the node reported earlier, but not in this sample.
+    index    the node's index in the interval.
+    missing  summed gauges that the node reported earlier, but not in this sample.
     """
 
     index: int
-    location: str
-    placement: Placement
-    local: bool
+    info: NodeInfo
     sample: Sample
     missing: frozenset[Series]
 
@@ -97,7 +83,7 @@ class CountedNodes:
     def of(cls, nodes: Iterable[CountedNode]) -> "CountedNodes":
         by_location: dict[str, list[CountedNode]] = {}
         for node in nodes:
-            by_location.setdefault(node.location, []).append(node)
+            by_location.setdefault(node.info.location, []).append(node)
         return cls(by_location, {location: _aggregated(members) for location, members in by_location.items()})
 
     def at(self, locations: Collection[str]) -> list[CountedNode]:
@@ -116,13 +102,13 @@ class CountedNodes:
 
 
 def _aggregated(nodes: Iterable[CountedNode]) -> PartialAggregate:
-    once = aggregation.counted_once(CATALOGUE, ((node.placement, node.sample) for node in nodes))
+    once = aggregation.counted_once(CATALOGUE, ((node.info.placement, node.sample) for node in nodes))
     return aggregation.aggregated(CATALOGUE, once)
 
 
 def _have_common_machine(groups: Iterable[Collection[CountedNode]]) -> bool:
     """Return whether nodes of different groups run on the same machine."""
-    machines = [{node.placement.machine for node in group if node.placement.machine} for group in groups]
+    machines = [{node.info.placement.machine for node in group} - {""} for group in groups]
     return len(set().union(*machines)) < sum(map(len, machines))
 
 

@@ -255,9 +255,7 @@ class IntervalAssembler:
         self._find_duplicates()
         rows = tuple(self._row(node, sample, now_s, end_s) for node, sample in zip(nodes, samples, strict=True))
         counted = CountedNodes.of(
-            CountedNode(
-                index, node.info.location, node.info.placement, node.info.local, sample, node.missing_gauges(sample)
-            )
+            CountedNode(index, node.info, sample, node.missing_gauges(sample))
             for index, (node, sample) in enumerate(zip(nodes, map(_with_last_gauges, samples), strict=True))
             if sample and not node.duplicate_of
         )

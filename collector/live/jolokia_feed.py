@@ -7,7 +7,7 @@ from contextlib import closing, suppress
 from collector.live.agent_feed import FeedListener, unexpected_text
 from collector.live.cluster_interval import NodeInfo, dc_rack
 from collector.model.clock import SystemClock, ticks
-from collector.model.identity import IDENTITY_LABELS, Identity
+from collector.model.identity import IDENTITY_LABELS, Identity, Placement
 from collector.model.snapshot import Snapshot, SourceError, Tick
 from collector.node.catalogue import BEANS
 from collector.node.host.host_source import identity_of
@@ -115,7 +115,7 @@ class JolokiaFeed:
             return
         self._reported = identity, peers
         location = dc_rack(identity.dc, identity.rack)
-        info = NodeInfo(identity.cluster, location, False, self._interval_s, *identity_of(sampler.host))
+        info = NodeInfo(identity.cluster, location, False, self._interval_s, Placement(*identity_of(sampler.host)))
         self._listener.on_node(self._key, info, sampler.facts.address, peers)
 
 

@@ -67,7 +67,9 @@ def ticks(clock: Clock, interval_s: float, *, aligned: bool = False) -> Iterator
         due_ms = _last_point(wall_ms, step, phase) + step
         if last is not None and due_ms == round(last.time_s * 1000) and due_ms - wall_ms <= slew:
             due_ms += step
-        _sleep_until(clock, now_s + (due_ms - wall_ms) / 1000)
+        due_s = now_s + (due_ms - wall_ms) / 1000
+        while (remaining_s := due_s - clock.monotonic_s()) > 0:
+            clock.sleep(remaining_s)
         began_ms, began_s = clock.wall_s() * 1000, clock.monotonic_s()
         point_ms = _last_point(began_ms + slew, step, phase)
         late_s = max(0.0, began_ms - point_ms) / 1000
@@ -94,8 +96,3 @@ def _grid(clock: Clock, interval_s: float, *, aligned: bool) -> tuple[int, int]:
 def _last_point(wall_ms: float, step: int, phase: int) -> int:
     """Return the last point of the grid at or before `wall_ms`."""
     return int((wall_ms - phase) // step) * step + phase
-
-
-def _sleep_until(clock: Clock, due_s: float) -> None:
-    while (remaining_s := due_s - clock.monotonic_s()) > 0:
-        clock.sleep(remaining_s)

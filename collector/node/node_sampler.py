@@ -292,10 +292,6 @@ class NodeSampler:
         """Return a stream that derives samples from this node's snapshots."""
         return SampleStream(CATALOGUE, self.node_sources, paced=self.paced, met=self.answered)
 
-    def samples(self, ticks: Iterable[Tick], interval_s: float) -> Iterator[Sample]:
-        """Yield a sample for every tick after the first."""
-        return self.sample_stream().samples(self.snapshots(ticks, interval_s))
-
     def close(self) -> None:
         if self._transport is not None:
             self._transport.close()

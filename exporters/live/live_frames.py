@@ -131,7 +131,7 @@ def _merged_row(
     names: frozenset[str],
 ) -> GroupFrame:
     """Return the row of several nodes; `sample` is merged from those that are counted."""
-    cells = cells_of(sample, local=bool(counted) and all(node.local for node in counted), names=names)
+    cells = cells_of(sample, local=bool(counted) and all(node.info.local for node in counted), names=names)
     return GroupFrame(nodes, cells, interval.answering(counted))
 
 

@@ -62,16 +62,6 @@ def read_facts(jolokia: Jolokia, timeout_s: float) -> NodeFacts:
     )
 
 
-def read_peers(jolokia: Jolokia, timeout_s: float) -> tuple[str, ...]:
-    """Return the sorted addresses of all nodes in the ring. Raises JolokiaError if there is no usable response."""
-    request = json.dumps({"type": "read", "mbean": SERVICE, "attribute": "EndpointToHostId"})
-    (response,) = jolokia.post([request], timeout_s)
-    host_ids = response.get("value")
-    if not isinstance(host_ids, dict) or not host_ids:
-        raise JolokiaError(f"{jolokia.url}: the EndpointToHostId attribute is missing or malformed")
-    return _addresses(host_ids)
-
-
 def _addresses(endpoints: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted({_address(endpoint) for endpoint in endpoints}))
 
@@ -176,7 +166,13 @@ class MBeanSource:
         return replace(facts, pid=pid, is_local=pid is not None, origin=str(facts.started_ms))
 
     def peers(self, timeout_s: float) -> tuple[str, ...]:
-        return read_peers(self._jolokia, timeout_s)
+        """Return the sorted addresses of all nodes in the ring. Raises JolokiaError if there is no usable response."""
+        request = json.dumps({"type": "read", "mbean": SERVICE, "attribute": "EndpointToHostId"})
+        (response,) = self._jolokia.post([request], timeout_s)
+        host_ids = response.get("value")
+        if not isinstance(host_ids, dict) or not host_ids:
+            raise JolokiaError(f"{self._jolokia.url}: the EndpointToHostId attribute is missing or malformed")
+        return _addresses(host_ids)
 
     def close(self) -> None:
         self._jolokia.close()

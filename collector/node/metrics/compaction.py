@@ -1,6 +1,6 @@
 """Compactions: pending, completed and running, with their progress."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -41,14 +41,12 @@ def _strategies(tables: Any) -> Many:
             strategy = parameters.pop("class").rpartition(".")[2]
             text = " ".join([strategy, *(f"{key}={value}" for key, value in sorted(parameters.items()))])
             by_parameters.setdefault(text, []).append(f"{labels['keyspace']}.{labels['table']}")
-    texts = [f"{text} ({_names_text(sorted(names))})" for text, names in sorted(by_parameters.items())]
+    texts = []
+    for text, names in sorted(by_parameters.items()):
+        more = f" and {len(names) - _SHOWN_TABLES} more" if len(names) > _SHOWN_TABLES else ""
+        texts.append(f"{text} ({', '.join(sorted(names)[:_SHOWN_TABLES])}{more})")
     if texts:
         yield (), shortened(single_line("; ".join(texts)), _MAX_TEXT_CHARS)
-
-
-def _names_text(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN_TABLES} more" if len(names) > _SHOWN_TABLES else ""
-    return f"{', '.join(names[:_SHOWN_TABLES])}{more}"
 
 
 _PARAMETERS = "CompactionParameters"

@@ -1,15 +1,9 @@
 """Thread pools: active, pending, blocked and completed tasks, and the queue time of the oldest pending one."""
 
-from collector.model.mbean import METRICS, Many, counter, gauge, total
+from collector.model.mbean import METRICS, counter, gauge, total
 from collector.model.metric import Aggregation, WideColumn
 
 _BEAN = METRICS + "type=ThreadPools,path={path},scope={pool},name="
-
-
-def _queue_time_ns(value: int) -> Many:
-    """Return the queue time, but at least 0, because Cassandra's coarse clock may lag behind the start of the wait."""
-    return [((), 0 if value < 0 else value)]
-
 
 BEANS = (
     total(
@@ -68,6 +62,7 @@ BEANS = (
         unit="seconds",
         scale=1e-9,
         across=Aggregation.MAX,
-        many=_queue_time_ns,
+        # Cassandra's coarse clock may lag behind the start of the wait.
+        many=lambda value: [((), max(value, 0))],
     ),
 )

@@ -25,10 +25,6 @@ def _count(endpoints: Any) -> Many:
     return [((), len(endpoints))] if isinstance(endpoints, list) else []
 
 
-def _as_number(value: Any) -> Many:
-    return [((), int(value))] if isinstance(value, bool) else []
-
-
 SCHEMA_VERSION = text(
     "cassandra_schema_version",
     "Schema version of this node.",
@@ -55,7 +51,7 @@ BEANS = (
         "Whether the native transport is running: 1 or 0.",
         SERVICE,
         "NativeTransportRunning",
-        many=_as_number,
+        many=lambda value: [((), int(value))] if isinstance(value, bool) else [],
         across=Aggregation.MIN,
     ),
     size("cassandra_load_bytes", "Size of the data on disk, in bytes.", _STORAGE + "Load", "Count"),

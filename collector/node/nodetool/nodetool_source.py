@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import ModuleType
 
@@ -77,12 +77,12 @@ class ReportSource:
         self._run = run
         self._pool = pool
         self._clock = clock
-        self._running: Future[tuple[Scrape, float]] | None = None
+        self._running: Future[Scrape] | None = None
         self._due_s = 0.0
         self._problem = ""
 
-    def start(self) -> Future[tuple[Scrape, float]]:
-        """Start the report unless it is already running; return the future of its scrape and duration."""
+    def start(self) -> Future[Scrape]:
+        """Start the report unless it is already running; return the future of its scrape."""
         if self._running is None:
             self._running = self._pool.submit(self._timed)
         return self._running
@@ -92,21 +92,21 @@ class ReportSource:
         now_s = self._clock.monotonic_s()
         scrape = Scrape(self.name, now_s, problem=self._problem)
         if self._running is not None and self._running.done():
-            scrape, took_s = self._running.result()
+            scrape = self._running.result()
             self._running = None
             # A partly parsed report is not a failure: its values are valid, and its problem is returned only once.
             self._problem = "" if scrape.values else scrape.problem
             self._finished += 1
             # Rates need two readings, so start the second one immediately.
-            self._due_s = scrape.at_s + (self._pace - 1) * took_s if self._finished > 1 else 0.0
+            self._due_s = scrape.at_s + (self._pace - 1) * scrape.wall_s if self._finished > 1 else 0.0
         if now_s >= self._due_s - EARLY_S:
             self.start()
         return scrape
 
-    def _timed(self) -> tuple[Scrape, float]:
+    def _timed(self) -> Scrape:
         began_s = self._clock.monotonic_s()
         scrape = self._run()
-        return scrape, scrape.at_s - began_s
+        return replace(scrape, wall_s=scrape.at_s - began_s)
 
 
 class NodetoolSource:
@@ -149,7 +149,7 @@ class NodetoolSource:
             for request in report_requests(reports, Selection(frozenset()), always=("info", STATUS))
             if request.name not in {source.name for source in self.sources}
         ]
-        self._identity_runs: list[Future[tuple[Scrape, float]]] = []
+        self._identity_runs: list[Future[Scrape]] = []
 
     def learn(self, timeout_s: float) -> NodeFacts:
         """Return the facts about the node; until a report has succeeded, run all reports and wait for them.
@@ -160,7 +160,7 @@ class NodetoolSource:
             first = [*(source.start() for source in self.sources), *self._start_identity_reports()]
             done, _ = wait(first, timeout_s)
             if not self._seen:
-                scrapes = [future.result()[0] for future in first if future in done]
+                scrapes = [future.result() for future in first if future in done]
                 problems = [f"{scrape.source}: {scrape.problem}" for scrape in scrapes if scrape.problem]
                 raise SourceError(next(iter(problems), f"no report within {timeout_s:.0f} s"))
         address = self._addresses.get(self._node_info.get("ID", ""), "")
@@ -182,14 +182,10 @@ class NodetoolSource:
         del timeout_s
         return tuple(sorted(self.members))
 
-    def _start_identity_reports(self) -> list[Future[tuple[Scrape, float]]]:
+    def _start_identity_reports(self) -> list[Future[Scrape]]:
         """Start the reports that identify the node, unless they are already running."""
-
-        def run(request: ReportRequest) -> tuple[Scrape, float]:
-            return self._run(request), 0.0
-
         if all(future.done() for future in self._identity_runs):
-            self._identity_runs = [self._pool.submit(run, request) for request in self._identity_requests]
+            self._identity_runs = [self._pool.submit(self._run, request) for request in self._identity_requests]
         return self._identity_runs
 
     def provides(self, metric: str) -> bool:

@@ -169,7 +169,8 @@ def live_rows(run: Merged[NodeRun], nodes: Sequence[Node]) -> dict[float, Row]:
     assembler = IntervalAssembler(run.grid.interval_s, SUMMED)
     for node in nodes:
         assembler.add_node(node.name, node.name)
-        info = NodeInfo("", "", False, run.grid.interval_s, node.machine, node.network, node.disk, "eth0")
+        placement = Placement(node.machine, node.network, node.disk, "eth0")
+        info = NodeInfo(interval_s=run.grid.interval_s, placement=placement)
         assembler.set_info(node.name, info)
     rows = {}
     for index in run.indices:

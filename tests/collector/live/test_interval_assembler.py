@@ -7,6 +7,7 @@ import pytest
 
 from collector.live.cluster_interval import NodeInfo, State
 from collector.model.histogram import Buckets
+from collector.model.identity import Placement
 from collector.model.metric import Series
 from collector.model.sample import Derived, Rate
 from collector.model.snapshot import Event, Tick
@@ -22,7 +23,7 @@ BUSY_READS_PER_S = 4321.5
 def test_a_machine_with_two_nodes_is_counted_once(machine: str) -> None:
     assembler = assembler_of("a", "b")
     for node in "ab":
-        assembler.set_info(node, NodeInfo(machine=machine, network="net:[1]" if machine else ""))
+        assembler.set_info(node, NodeInfo(placement=Placement(machine, "net:[1]" if machine else "")))
         assembler.add_sample(node, sample_of(node), TIME_S + 0.1)
     interval = assembler.close(INDEX, TIME_S + 0.5)
     disk_reads = ("node_disk_reads_completed_total", "watched")

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from collector.live.cluster_interval import NodeInfo
 from collector.model import histogram
+from collector.model.identity import Placement
 from collector.model.sample import Rate
 from exporters.live.frame import locations_of
 from exporters.live.live_columns import value
@@ -51,7 +52,7 @@ def test_nodes_of_different_racks_on_one_machine_count_its_cpu_once() -> None:
     def cpu_s(*machines: str) -> float:
         assembler = assembler_of("a", "b", "c")
         for node, rack, machine in zip("abc", ("r1", "r2", "r2"), machines, strict=True):
-            assembler.set_info(node, NodeInfo(location=f"dc1/{rack}", interval_s=1.0, machine=machine))
+            assembler.set_info(node, NodeInfo("", f"dc1/{rack}", False, 1.0, Placement(machine)))
             assembler.add_sample(node, sample_of(node), TIME_S + 0.1)
         interval = assembler.close(INDEX, TIME_S + 0.5)
         merged = interval.counted_nodes.merged_sample(["dc1/r1", "dc1/r2"], TIME_S)
