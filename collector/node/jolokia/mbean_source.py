@@ -128,10 +128,14 @@ class MBeanSource:
         self._pid_of = pid_of
         wanted = selection.metrics
         self._jolokia = jolokia
-        self._change_beans = [START_TIME, SCHEMA_VERSION]
+        change_beans = [START_TIME, SCHEMA_VERSION]
+        # The requests that detect restarts and schema changes.
+        self._change_requests = mbean_requests(
+            change_beans, {bean.family: [{}] for bean in change_beans}, lambda *_: ScrapeInterval.TICK
+        )
         selected = [bean for bean in beans if wanted is None or bean.metric.name in wanted]
         self._decayed = [bean for bean in selected if bean.metric.name in DECAYED]
-        self._beans = [bean for bean in selected if bean not in self._change_beans and bean not in self._decayed]
+        self._beans = [bean for bean in selected if bean not in change_beans and bean not in self._decayed]
         self._selection = selection
         self._clock = clock
         self._schedule: list[_ScheduledRequest] = []
@@ -191,7 +195,7 @@ class MBeanSource:
         if not self._schedule:
             # Send a short request first, so that a hung node is detected within the tick; the search may wait
             # longer than that.
-            self._jolokia.post([request.body for request in self._change_requests()], left_s())
+            self._jolokia.post([request.body for request in self._change_requests], left_s())
             self.search(left_s())
         due, ranked = self._due(began_s), self._ranking.due(began_s)
         bodies = [scheduled.request.body for scheduled in due] + [request.body for _, request in ranked]
@@ -328,18 +332,12 @@ class MBeanSource:
         scrape_interval = partial(selection.scrape_interval, active=active)
         scheduled_by_body = {scheduled.request.body: scheduled for scheduled in self._schedule}
         self._schedule = []
-        for request, never_pauses in [
-            *((request, True) for request in self._change_requests()),
-            *((request, False) for request in mbean_requests(self._beans, labels_by_family, scrape_interval)),
-        ]:
-            scheduled = scheduled_by_body.get(request.body) or _ScheduledRequest(request, never_pauses=never_pauses)
+        for request in self._change_requests:
+            self._schedule.append(scheduled_by_body.get(request.body) or _ScheduledRequest(request, never_pauses=True))
+        for request in mbean_requests(self._beans, labels_by_family, scrape_interval):
+            scheduled = scheduled_by_body.get(request.body) or _ScheduledRequest(request, never_pauses=False)
             scheduled.request = request
             self._schedule.append(scheduled)
-
-    def _change_requests(self) -> list[MBeanRequest]:
-        """Return the requests that detect restarts and schema changes."""
-        labels: dict[str, list[Labels]] = {bean.family: [{}] for bean in self._change_beans}
-        return mbean_requests(self._change_beans, labels, lambda *_: ScrapeInterval.TICK)
 
 
 def _names(response: Mapping[str, Any]) -> list[str]:

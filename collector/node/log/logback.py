@@ -7,7 +7,7 @@ pattern is recognised, since it would otherwise have no events without a reason.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -71,30 +71,25 @@ class Piece:
         return self.kind in (_FREE, THREAD)
 
 
-@dataclass
-class _Group:
-    """A group in the pattern whose closing parenthesis has not been read yet, with its format modifier."""
-
-    modifier: str
-    pieces: list[Piece] = field(default_factory=list)
-
-
 def pieces_of(pattern: str) -> list[Piece]:
     """Return the pieces of the pattern, with groups flattened. Raises ValueError for unsupported syntax."""
-    groups = [_Group("")]
+    pieces: list[Piece] = []
+    # The format modifier of each group that has not ended, and the pieces before that group.
+    groups: list[tuple[str, list[Piece]]] = []
     for token in _tokens(pattern):
         if token["group"]:
-            groups.append(_Group(token["modifier"]))
+            groups.append((token["modifier"], pieces))
+            pieces = []
         elif token["text"] == ")":
-            if len(groups) == 1:
+            if not groups:
                 raise ValueError(r"unbalanced ')' (hint: write '\)' for a literal parenthesis)")
-            group = groups.pop()
-            groups[-1].pieces += _grouped(group)
+            modifier, before = groups.pop()
+            pieces = before + _grouped(modifier, pieces)
         else:
-            groups[-1].pieces.append(_converted(token) if token["word"] else _text(token))
-    if len(groups) > 1:
+            pieces.append(_converted(token) if token["word"] else _text(token))
+    if groups:
         raise ValueError("unbalanced '%('")
-    return [piece for piece in groups[0].pieces if piece.expression or piece.kind == NEWLINE]
+    return [piece for piece in pieces if piece.expression or piece.kind == NEWLINE]
 
 
 def _tokens(pattern: str) -> Iterator[re.Match[str]]:
@@ -115,11 +110,11 @@ def _text(token: re.Match[str]) -> Piece:
     return Piece(re.escape(text), NEWLINE if text == "\n" else _TEXT)
 
 
-def _grouped(group: _Group) -> list[Piece]:
-    if "." in group.modifier:
+def _grouped(modifier: str, pieces: Iterable[Piece]) -> list[Piece]:
+    if "." in modifier:
         raise ValueError("a group with a maximum width is not supported")
-    before, after = _blanks(group.modifier)
-    return [Piece(before, _BLANKS), *group.pieces, Piece(after, _BLANKS)]
+    before, after = _blanks(modifier)
+    return [Piece(before, _BLANKS), *pieces, Piece(after, _BLANKS)]
 
 
 def _converted(token: re.Match[str]) -> Piece:

@@ -94,34 +94,39 @@ class Nodetool:
         """Return nodetool's output. Raises NodetoolError if it fails, takes too long, or prints nothing or too much."""
         report = f"nodetool {arguments[0]}"
         deadline_s = time.monotonic() + timeout_s
-        try:
+        with self._named_errors(report):
             user = self._user()
+        with _password_descriptor(self.connection.password_file, user) as descriptors, self._named_errors(report):
+            password_path = f"/dev/fd/{descriptors[0]}" if descriptors else ""
+            command = [str(self.program), *self.connection.flags(password_path), *arguments]
+            return self._output(command, deadline_s, user, descriptors)
+
+    @contextlib.contextmanager
+    def _named_errors(self, report: str) -> Iterator[None]:
+        """Let the messages of errors begin with the report, or with the program if it cannot be started."""
+        try:
+            yield
         except NodetoolStartError as error:
             raise NodetoolStartError(f"{self.program}: {error}{self._hint}") from None
         except SourceError as error:
             raise NodetoolError(f"{report}: {error}") from None
-        with _password_descriptor(self.connection.password_file, user) as descriptors:
-            password_path = f"/dev/fd/{descriptors[0]}" if descriptors else ""
-            command = [str(self.program), *self.connection.flags(password_path), *arguments]
-            return self._output(command, report, deadline_s, user, descriptors)
 
     def _output(
-        self, command: list[str], report: str, deadline_s: float, user: UserAndGroup | None, descriptors: Sequence[int]
+        self, command: list[str], deadline_s: float, user: UserAndGroup | None, descriptors: Sequence[int]
     ) -> str:
-        process = self._start(command, report, user, descriptors)
+        process = self._start(command, user, descriptors)
         try:
-            output, errors = _read(process, deadline_s, report)
-            code = _wait(process, deadline_s, report)
+            output, errors = _read(process, deadline_s)
+            code = _wait(process, deadline_s)
         finally:
             _kill(process)
             with self._lock:
                 self._running.discard(process)
         text = output.decode(errors="replace")
         if code:
-            cause = _cause(errors.decode(errors="replace") + text)
-            raise NodetoolError(f"{report}: {cause or f'exit code {code}'}")
+            raise NodetoolError(_cause(errors.decode(errors="replace") + text) or f"exit code {code}")
         if not text.strip():
-            raise NodetoolError(f"{report}: no output{_suffix(errors)}")
+            raise NodetoolError(f"no output{_suffix(errors)}")
         return text
 
     def close(self) -> None:
@@ -132,12 +137,12 @@ class Nodetool:
                 _kill(process)
 
     def _start(
-        self, command: list[str], report: str, user: UserAndGroup | None, descriptors: Sequence[int]
+        self, command: list[str], user: UserAndGroup | None, descriptors: Sequence[int]
     ) -> subprocess.Popen[bytes]:
         uid, gid = user or (None, None)
         with self._lock:
             if self._closed:
-                raise NodetoolError(f"{report}: cancelled")
+                raise NodetoolError("cancelled")
             try:
                 process = subprocess.Popen(
                     command,
@@ -156,7 +161,7 @@ class Nodetool:
                     start_new_session=True,
                 )
             except OSError as error:
-                raise NodetoolStartError(f"{self.program}: {error.strerror}{self._hint}") from None
+                raise NodetoolStartError(error.strerror) from None
             self._running.add(process)
             return process
 
@@ -197,7 +202,7 @@ def _environ_of(uid: int, environ: Mapping[str, str]) -> dict[str, str]:
         return kept
 
 
-def _read(process: subprocess.Popen[bytes], deadline_s: float, report: str) -> tuple[bytes, bytes]:
+def _read(process: subprocess.Popen[bytes], deadline_s: float) -> tuple[bytes, bytes]:
     """Return the process's complete stdout and the beginning of its stderr. Raises NodetoolError."""
     received = {process.stdout: bytearray(), process.stderr: bytearray()}
     limits = {process.stdout: MAX_OUTPUT_BYTES, process.stderr: MAX_ERRORS_BYTES}
@@ -208,10 +213,8 @@ def _read(process: subprocess.Popen[bytes], deadline_s: float, report: str) -> t
             left_s = deadline_s - time.monotonic()
             ready = selector.select(left_s) if left_s > 0 else []
             if not ready:
-                raise NodetoolError(
-                    f"{report}: killed because its output was not complete in time"
-                    f"{_suffix(bytes(received[process.stderr]))}"
-                )
+                cause = _suffix(bytes(received[process.stderr]))
+                raise NodetoolError(f"killed because its output was not complete in time{cause}")
             for key, _ in ready:
                 part = os.read(key.fd, CHUNK_BYTES)
                 if not part:
@@ -219,17 +222,15 @@ def _read(process: subprocess.Popen[bytes], deadline_s: float, report: str) -> t
                 elif len(received[key.data]) < limits[key.data]:
                     received[key.data] += part
                 elif key.data is process.stdout:
-                    raise NodetoolError(
-                        f"{report}: killed because its output was larger than {MAX_OUTPUT_BYTES >> 20} MiB"
-                    )
+                    raise NodetoolError(f"killed because its output was larger than {MAX_OUTPUT_BYTES >> 20} MiB")
     return bytes(received[process.stdout]), bytes(received[process.stderr])
 
 
-def _wait(process: subprocess.Popen[bytes], deadline_s: float, report: str) -> int:
+def _wait(process: subprocess.Popen[bytes], deadline_s: float) -> int:
     try:
         return process.wait(max(0.1, deadline_s - time.monotonic()))
     except subprocess.TimeoutExpired:
-        raise NodetoolError(f"{report}: killed because it did not exit in time") from None
+        raise NodetoolError("killed because it did not exit in time") from None
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
