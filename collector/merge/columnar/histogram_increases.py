@@ -11,17 +11,9 @@ import numpy as np
 from collector.merge.columnar.decode import Block, BucketIncreases
 from collector.merge.columnar.readings import LastReadings, SourceSeries
 from collector.merge.node_columns import Bools, Floats, Ints
+from collector.model import rates
 from collector.model.histogram import LayoutError, upper_bounds_of
 from collector.model.metric import Metric
-from collector.model.rates import (
-    COUNT_SLACK,
-    COUNT_SLACK_FEW,
-    MEAN_MIN_COUNT,
-    MEAN_SLACK,
-    MEAN_SLACK_S,
-    count_mismatch_text,
-    mean_mismatch_text,
-)
 from collector.recording.codec import CodingError
 
 Disagreement = tuple[int, int, str]
@@ -204,11 +196,11 @@ class _Checks:
         expected = matrices.increase[:, counters] * [histogram.scale for histogram in histograms]
         with np.errstate(invalid="ignore"):
             is_same_time = matrices.elapsed[:, counters] == matrices.elapsed[:, columns]
-            is_far = np.abs(sums - expected) > np.maximum(COUNT_SLACK_FEW, COUNT_SLACK * expected)
+            is_far = np.abs(sums - expected) > np.maximum(rates.COUNT_SLACK_FEW, rates.COUNT_SLACK * expected)
         return self._discarded(
             histograms,
             matrices.valid[:, counters] & is_same_time & is_far,
-            lambda cell: count_mismatch_text(sums[cell], expected[cell]),
+            lambda cell: rates.count_mismatch_text(sums[cell], expected[cell]),
         )
 
     def means(self, increases: BucketIncreases, last_buckets: Ints) -> list[Disagreement]:
@@ -235,11 +227,13 @@ class _Checks:
             mean = self.matrices.values[:, totals] * 1e-6 / count
             low = since_start(increases.sums(gain * lows.take(index))) / values
             high = np.where(is_beyond, np.inf, since_start(increases.sums(gain * highs.take(index))) / values)
-            is_off = (mean < low / MEAN_SLACK - MEAN_SLACK_S) | (mean > high * MEAN_SLACK + MEAN_SLACK_S)
+            is_low = mean < low / rates.MEAN_SLACK - rates.MEAN_SLACK_S
+            is_high = mean > high * rates.MEAN_SLACK + rates.MEAN_SLACK_S
         present = self.matrices.present
-        is_comparable = (values > 0) & present[:, counters] & present[:, totals] & (count >= MEAN_MIN_COUNT)
+        is_comparable = (values > 0) & present[:, counters] & present[:, totals] & (count >= rates.MEAN_MIN_COUNT)
+        is_off = is_comparable & (is_low | is_high)
         return self._discarded(
-            histograms, is_comparable & is_off, lambda cell: mean_mismatch_text((low[cell], high[cell]), mean[cell])
+            histograms, is_off, lambda cell: rates.mean_mismatch_text((low[cell], high[cell]), mean[cell])
         )
 
     def _matrix(self, lines: Ints, sums: Floats) -> Floats:

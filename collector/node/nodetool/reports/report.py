@@ -4,7 +4,6 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -117,16 +116,6 @@ def decimal(raw: object) -> float | None:
     if isinstance(raw, int | float) and not isinstance(raw, bool) and math.isfinite(raw) and abs(raw) <= MAX_NUMBER:
         return float(raw)
     raise ValueError("is not a decimal number")
-
-
-def milliseconds(raw: object) -> float | None:
-    """Return the number before `ms`, or None for NaN. Raises ValueError for other formats."""
-    if isinstance(raw, str) and raw.endswith("ms"):
-        with suppress(ValueError):
-            number = decimal(raw[:-2].rstrip())
-            if number is None or number >= 0:
-                return number
-    raise ValueError("is not a number of milliseconds")
 
 
 def size(raw: object) -> int:

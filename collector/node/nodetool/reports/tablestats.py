@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -9,17 +10,7 @@ from typing import Any
 from collector.model.metric import Aggregation, Kind, Metric, ScrapeInterval, Value
 from collector.node.metrics.tables import KEYSPACE_OPERATIONS, KEYSPACE_SECONDS
 from collector.node.nodetool.reports.local_operations import OPERATIONS, SECONDS
-from collector.node.nodetool.reports.report import (
-    Draft,
-    Report,
-    decimal,
-    milliseconds,
-    objects,
-    parted,
-    shown,
-    size,
-    whole,
-)
+from collector.node.nodetool.reports.report import Draft, Report, decimal, objects, parted, shown, size, whole
 from collector.node.selection import is_pattern
 
 _DECAYED = Metric(
@@ -67,6 +58,16 @@ def _ratio(raw: object) -> float | None:
     number = decimal(raw)
     # nodetool prints -1 for an empty or uncompressed table.
     return number if number is not None and number >= 0 else None
+
+
+def _milliseconds(raw: object) -> float | None:
+    """Return the number before `ms`, or None for NaN. Raises ValueError for other formats."""
+    if isinstance(raw, str) and raw.endswith("ms"):
+        with suppress(ValueError):
+            number = decimal(raw[:-2].rstrip())
+            if number is None or number >= 0:
+                return number
+    raise ValueError("is not a number of milliseconds")
 
 
 _TABLE: Mapping[str, tuple[tuple[str, ...], Callable[[object], Value | None]]] = {
@@ -118,11 +119,8 @@ def parse(text: str) -> Report:
         draft = Draft("")
         sections = _json(draft, reports[0])
     else:
-        reader = _Reader(draft)
-        for line in draft.lines:
-            reader.read(line)
-        sections = reader.sections
-        if not reader.ended:
+        sections, is_complete = _text(draft)
+        if not is_complete:
             draft.problem("truncated within a keyspace")
     for section in sections:
         _take(draft, section)
@@ -153,7 +151,7 @@ def _table(draft: Draft, section: Section, values: Mapping[str, object]) -> None
     for label, operation in _MEANS.items():
         # If there were no operations, there is no mean, so ignore the value that nodetool prints.
         if label in values and values.get(f"Local {operation.lower()} count") not in (0, "0", None):
-            draft.take((_DECAYED.name, *names, operation), milliseconds, values[label], label, section.name)
+            draft.take((_DECAYED.name, *names, operation), _milliseconds, values[label], label, section.name)
 
 
 def _keyspace(draft: Draft, section: Section, values: Mapping[str, object]) -> None:
@@ -175,7 +173,7 @@ def _microseconds(raw: object) -> int:
     number = whole(count)
     if number == 0:
         return 0
-    if (mean_ms := milliseconds(mean)) is None:
+    if (mean_ms := _milliseconds(mean)) is None:
         raise ValueError("is missing, although the count is not 0")
     total = mean_ms * number * 1000
     # Cassandra computes the mean from a whole number of microseconds. If the total is not close to a whole number, the
@@ -214,49 +212,35 @@ def _section(keyspace: str, table: str, figures: Mapping[str, object], labels: I
     return Section(keyspace, table, values)
 
 
-class _Reader:
-    """Reads the text report line by line and assigns its values to headings, except the values of indexes."""
-
-    def __init__(self, draft: Draft) -> None:
-        self.sections: list[Section] = []
-        self.ended = True
-        self._draft = draft
-        self._keyspace = ""
-        self._current: Section | None = None
-
-    def read(self, line: str) -> None:
+def _text(draft: Draft) -> tuple[list[Section], bool]:
+    """Return the sections of a text report, and whether the last keyspace is complete."""
+    sections: list[Section] = []
+    current: Section | None = None
+    keyspace, ended = "", True
+    for line in draft.lines:
         label, value = parted(line)
-        if label == "Keyspace":
-            self._begin(value, "")
-        elif label in ("Table", "Table (index)"):
-            self._begin(self._keyspace, value)
+        if label in ("Keyspace", "Table", "Table (index)"):
+            draft.recognised, ended = True, False
+            if label == "Keyspace":
+                keyspace = value if _NAME.fullmatch(value) else ""
+            if not keyspace:
+                draft.problem("heading without a keyspace", shown(value))
+            current = Section(keyspace, "" if label == "Keyspace" else value)
+            sections.append(current)
         elif not line.strip():
-            self._current = None
+            current = None
         elif _RULE.fullmatch(line.strip()):
-            self._current, self._keyspace, self.ended = None, "", True
-        elif label in _OF_KEYSPACE or label in _OF_TABLE:
-            self._field(label, value)
-
-    def _begin(self, keyspace: str, table: str) -> None:
-        self._draft.recognised, self.ended = True, False
-        self._keyspace = keyspace if _NAME.fullmatch(keyspace) else ""
-        self._current = Section(self._keyspace, table)
-        if self._keyspace and (not table or _NAME.fullmatch(table)):
-            self.sections.append(self._current)
-        elif not self._keyspace:
-            self._draft.problem("heading without a keyspace", shown(table or keyspace))
-
-    def _field(self, label: str, value: str) -> None:
-        if label in _OF_KEYSPACE and (self._current is None or self._current.table):
+            current, keyspace, ended = None, "", True
+        elif label in _OF_KEYSPACE and (current is None or current.table):
             # The next keyspace's heading is missing, so the following lines do not belong to the previous keyspace.
-            self._discard()
-            self._keyspace = ""
-        elif self._current is None or (label in _OF_TABLE and not self._current.table):
-            self._draft.problem("lines without a heading", shown(label))
-        else:
-            self._current.values.setdefault(label, []).append(value)
-
-    def _discard(self) -> None:
-        self._draft.problem("keyspace values without a heading")
-        self.sections = [section for section in self.sections if section is not self._current]
-        self._current = None
+            draft.problem("keyspace values without a heading")
+            sections = [section for section in sections if section is not current]
+            current, keyspace = None, ""
+        elif label in _OF_KEYSPACE or label in _OF_TABLE:
+            if current is None or (label in _OF_TABLE and not current.table):
+                draft.problem("lines without a heading", shown(label))
+            else:
+                current.values.setdefault(label, []).append(value)
+    # A name that no table can have is that of an index.
+    named = (section for section in sections if section.keyspace)
+    return [section for section in named if _NAME.fullmatch(section.table or section.keyspace)], ended
