@@ -5,7 +5,8 @@ import errno
 import json
 import os
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, Protocol
 from urllib.parse import urlencode
 
@@ -108,11 +109,8 @@ class AgentFeed:
     async def refresh_node(self) -> None:
         """Read the node's properties and peers again; failed connections and malformed responses are ignored."""
         try:
-            connection = await self._connect()
-            try:
+            async with self._connection() as connection:
                 await self._read_node(connection)
-            finally:
-                self._disconnect(connection)
         except EXPECTED:
             return
         except Exception as error:
@@ -123,29 +121,27 @@ class AgentFeed:
         if not self._is_introduced:
             await self._introduce()
         # An event stream occupies its connection until the stream ends, so it gets a connection of its own.
-        connection = self._event_stream = await self._connect()
-        try:
-            response = await self._get(connection, self._samples_path(self._last_s), EVENTS, self._take_event)
-            if response.status != OK or not response.headers.get("content-type", "").startswith(EVENTS):
-                raise AgentError(self._refusal(response))
-            await connection.closed
-            raise connection.failure or ConnectionResetError()
-        finally:
-            self._event_stream = None
-            self._disconnect(connection)
+        async with self._connection() as connection:
+            self._event_stream = connection
+            try:
+                response = await self._get(connection, self._samples_path(self._last_s), EVENTS, self._take_event)
+                if response.status != OK or not response.headers.get("content-type", "").startswith(EVENTS):
+                    raise AgentError(self._refusal(response))
+                await connection.closed
+                raise connection.failure or ConnectionResetError()
+            finally:
+                self._event_stream = None
 
     async def _introduce(self) -> None:
         """Read the node's properties and, unless a sample has already been received, the agent's last sample."""
-        connection = await self._connect()
-        try:
+        async with self._connection() as connection:
             if self._last_s is None:
                 self._take_last(await self._get(connection, self._samples_path(None), JSON))
             await self._read_node(connection)
-        finally:
-            self._disconnect(connection)
         self._is_introduced = True
 
-    async def _connect(self) -> AgentConnection:
+    @asynccontextmanager
+    async def _connection(self) -> AsyncIterator[AgentConnection]:
         loop = asyncio.get_running_loop()
         address = self._address
 
@@ -170,11 +166,11 @@ class AgentFeed:
                 transport.abort()
                 raise UntrustedServerError(problem)
         self._connections.add(connection)
-        return connection
-
-    def _disconnect(self, connection: AgentConnection) -> None:
-        self._connections.discard(connection)
-        connection.fail(ConnectionResetError())
+        try:
+            yield connection
+        finally:
+            self._connections.discard(connection)
+            connection.fail(ConnectionResetError())
 
     async def _get(
         self, connection: AgentConnection, path: str, accept: str, on_event: EventHandler | None = None
