@@ -1,4 +1,7 @@
-"""Clocks and ticks. Tick times come from the wall clock; the monotonic clock measures the time between ticks."""
+"""Clocks, ticks, and pauses after failures.
+
+Tick times come from the wall clock; the monotonic clock measures the time between ticks.
+"""
 
 import time
 from collections.abc import Iterator
@@ -15,6 +18,7 @@ EARLY_S = 0.5
 # The suspended time is the difference between two clocks, which cannot be read at exactly the same time. Apparent
 # suspensions of up to MIN_SLEEP_S are therefore treated as measurement errors.
 MIN_SLEEP_S = 0.01
+FIRST_PAUSE_S, MAX_PAUSE_S = 1.0, 60.0
 
 
 class Clock(Protocol):
@@ -96,3 +100,29 @@ def _grid(clock: Clock, interval_s: float, *, aligned: bool) -> tuple[int, int]:
 def _last_point(wall_ms: float, step: int, phase: int) -> int:
     """Return the last point of the grid at or before `wall_ms`."""
     return int((wall_ms - phase) // step) * step + phase
+
+
+def longer_pause_s(pause_s: float) -> float:
+    """Return the pause after one of `pause_s`: 1, 2, 4, … up to 60 s."""
+    return min(max(2 * pause_s, FIRST_PAUSE_S), MAX_PAUSE_S)
+
+
+class Backoff:
+    """Pauses of 1, 2, 4, … up to 60 s between failed attempts. Times are in seconds on the monotonic clock."""
+
+    def __init__(self) -> None:
+        self._next_s = 0.0
+        self._pause_s = 0.0
+
+    def is_due(self, now_s: float) -> bool:
+        """Return whether the next attempt may begin now."""
+        return now_s >= self._next_s
+
+    def failed(self, now_s: float) -> None:
+        """Record a failed attempt, and lengthen the pause before the next one."""
+        self._pause_s = longer_pause_s(self._pause_s)
+        self._next_s = now_s + self._pause_s
+
+    def reset(self) -> None:
+        """Allow the next attempt immediately."""
+        self._next_s = self._pause_s = 0.0

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from collector.backoff import Backoff
-from collector.model.clock import Clock
+from collector.model.clock import Backoff, Clock
 from collector.model.metric import Metric, Series
 from collector.model.rates import Readings, rates, update_readings
 from collector.model.sample import Derived, Sample

@@ -10,8 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from collector.backoff import FIRST_PAUSE_S, MAX_PAUSE_S
-from collector.model.clock import EARLY_S, Clock
+from collector.model.clock import EARLY_S, MAX_PAUSE_S, Clock, longer_pause_s
 from collector.model.mbean import MAX_NUMBER, Labels, MBean, MBeanRequest, mbean_requests
 from collector.model.metric import ScrapeInterval, Values
 from collector.model.snapshot import JOLOKIA_SOURCE, Scrape, SourceError
@@ -98,7 +97,7 @@ class _ScheduledRequest:
             self.due_s = now_s + period_s * (0.5 + spread / 2 if is_first else 1.0)
             self.pause_s, self.answered = 0.0, True
         else:
-            self.pause_s = min(max(2 * self.pause_s, FIRST_PAUSE_S), MAX_PAUSE_S)
+            self.pause_s = longer_pause_s(self.pause_s)
             self.due_s = now_s + max(self.pause_s, period_s)
 
 
@@ -308,7 +307,7 @@ class MBeanSource:
 
     def _schedule_next_search(self, took_s: float) -> None:
         is_repeated = self._search_pause_s > 0
-        self._search_pause_s = min(max(2 * self._search_pause_s, FIRST_PAUSE_S), MAX_PAUSE_S)
+        self._search_pause_s = longer_pause_s(self._search_pause_s)
         # A slow search is repeated only once.
         if self._search_pause_s >= MAX_PAUSE_S or (is_repeated and SEARCH_REST * took_s > self._search_pause_s):
             self._changed = ""
