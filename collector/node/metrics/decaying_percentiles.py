@@ -4,6 +4,8 @@ They are read only if bucket counts are unavailable, either because Jolokia's po
 nodetool is present. They are never mixed with interval percentiles.
 """
 
+from collections.abc import Mapping, Sequence
+
 from collector.model.mbean import METRICS, gauge
 from collector.model.metric import Aggregation
 from collector.node.metrics.requests import SCOPES
@@ -11,7 +13,7 @@ from collector.node.metrics.tables import LOCAL
 
 QUANTILES = {"0.5": "50thPercentile", "0.95": "95thPercentile", "0.99": "99thPercentile", "1": "Max"}
 QUANTILE = "quantile"
-_KINDS = (
+_KINDS: tuple[tuple[str, str, str, Mapping[str, Sequence[str]]], ...] = (
     ("client_request", "client requests", "type=ClientRequest,scope={operation},name=Latency", SCOPES),
     (
         "keyspace_operation",
