@@ -149,6 +149,9 @@ def open_journal(
     names = selection.metrics
     metrics = tuple(metric for name, metric in sorted(CATALOGUE.items()) if names is None or name in names)
 
+    def identity() -> object:
+        return sampler.host, sampler.facts.jvm, sampler.facts.origin
+
     def header() -> Header:
         disk, interface = sampler.devices
         boot, network = identity_of(sampler.host)
@@ -171,7 +174,7 @@ def open_journal(
         )
 
     with errors_as(CasstatError, JournalError):
-        return Journal(folder, header, limits, report)
+        return Journal(folder, header, limits, report, identity)
 
 
 def recorded(snapshots: Iterable[Snapshot], journal: Journal) -> Iterator[Snapshot]:

@@ -68,13 +68,25 @@ class Limits:
 class Journal:
     """Writes a node's snapshots. Disk errors never stop the program; lost ticks are counted."""
 
-    def __init__(self, folder: Path, head: Callable[[], Header], limits: Limits, warn: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        head: Callable[[], Header],
+        limits: Limits,
+        warn: Callable[[str], None],
+        identity: Callable[[], object] = lambda: None,
+    ) -> None:
         """Lock the directory. `head` returns the header for a full record, and `warn` receives messages for the user.
+
+        `identity` returns what a header is made of and costs less than a header: if it has changed, the next record is
+        a full one, because a header applies to all ticks up to the next one.
 
         Raises JournalError if the directory is locked or cannot be written to.
         """
         self._folder = folder
         self._head = head
+        self._identity = identity
+        self._known_identity: object = None
         self._limits = limits
         self._warn = warn
         self._lock = _locked(folder)
@@ -137,9 +149,9 @@ class Journal:
         if self._unended:
             self._write(file, END_OF_FRAME)
             self._unended = False
-        frame = self._frame
-        if frame is None or self._in_frame >= FULL_EVERY:
-            frame = self._begin_frame()
+        frame, identity = self._frame, self._identity()
+        if frame is None or self._in_frame >= FULL_EVERY or identity != self._known_identity:
+            frame, self._known_identity = self._begin_frame(), identity
         content = {"q": self._next, **encoded(self._state, snapshot)}
         if not self._in_frame:
             content = {**self._full(), **content}

@@ -89,6 +89,17 @@ def test_appended_ticks_are_read_back(folder: Path, snapshots: list[Snapshot]) -
     assert {entry.head for entry in entries} == {HEAD}
 
 
+def test_a_changed_header_applies_from_the_next_tick_on(folder: Path) -> None:
+    head, interfaces = HEAD, ("lo", "eth0", "eth0", "lo", "")
+    with closing(Journal(folder, lambda: head, NO_SYNC, pytest.fail, lambda: head.interface)) as journal:
+        for number, interface in enumerate(interfaces):
+            head = replace(HEAD, interface=interface)
+            journal.append(tick(number))
+    entries = [record for record in read(files_of(folder)[0]) if isinstance(record, Entry)]
+    assert [entry.head.interface for entry in entries] == list(interfaces)
+    assert [entry.snapshot for entry in entries] == [tick(number) for number in range(len(interfaces))]
+
+
 def test_every_tick_can_be_read_immediately_after_it_is_appended(folder: Path) -> None:
     reader, begun = Reader(), 0
     with closing(Journal(folder, lambda: HEAD, NO_SYNC, pytest.fail)) as journal:
