@@ -4,8 +4,11 @@ import os
 from collections.abc import Sequence
 from typing import TypeVar
 
+import pytest
+
 Value = TypeVar("Value")
 IS_THOROUGH = bool(os.environ.get("THOROUGH_TESTS"))
+thorough = pytest.mark.skipif(not IS_THOROUGH, reason="runs only in make test")
 
 
 def examples(number: int) -> int:

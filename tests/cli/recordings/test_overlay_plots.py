@@ -12,20 +12,31 @@ from collector.runs.run import Run, RunNode, RunPhase
 from collector.runs.run_file import write_run
 from tests.cli.recordings.conftest import Run as RunCasstat
 from tests.collector.merge.recorded_nodes import BEGIN_S, busy, record
+from tests.every import every
 from tests.faults.program import is_clean
 
 DAY_S = 86400.0
 MS_NS = 1_000_000
 
 
+UNDRAWN = pytest.mark.usefixtures("undrawn")
+
+
 def recorded(
-    folder: Path, phases: Sequence[tuple[str, int]], reads: int, begin_s: float = BEGIN_S, *, has_ended: bool = True
+    folder: Path,
+    phases: Sequence[tuple[str, int]],
+    reads: int,
+    begin_s: float = BEGIN_S,
+    *,
+    has_ended: bool = True,
+    tick_s: int = 1,
 ) -> Path:
-    """Record a run of two nodes with `reads` reads per second each; each phase has a name and a length in seconds."""
+    """Record a run of two nodes with `reads` reads per tick each; each phase has a name and a length in seconds."""
     length_s = sum(seconds for _, seconds in phases)
     names = ("a", "b")
     for name in names:
-        ticks = busy(name, length_s + 2, lambda _: (500,) * reads, begin_s=begin_s - 1.0)
+        number = length_s // tick_s + 2
+        ticks = busy(name, number, lambda _: (500,) * reads, begin_s=begin_s - tick_s, interval_s=tick_s)
         record(folder / "nodes" / name, ticks)
     parts, end_s = [], begin_s
     for name, seconds in phases:
@@ -63,20 +74,24 @@ def test_runs_are_aligned_by_phase(runs: None, run: RunCasstat) -> None:
     assert data["2 r2 reads_per_s"] == ["40"] * 3 + ["NaN"] * 2 + ["40"] * 12
 
 
+@UNDRAWN
 def test_one_phase_is_shown(runs: None, run: RunCasstat) -> None:
     code, _, errors = run("plot", "r1", "r2", "-o", "out", "--phase", "main", "--only", "runs")
     assert (code, errors) == (0, "")
     assert columns("out/runs.tsv")["1 r1 reads_per_s"] == ["20"] * 10 + ["NaN"] * 2
 
 
+@UNDRAWN
 def test_the_interval_limits_the_number_of_points(tmp_path: Path, run: RunCasstat) -> None:
     for name in ("long1", "long2"):
-        recorded(tmp_path / name, [("main", 700)], 10)
+        # Most ticks were missed, because reading them takes long.
+        recorded(tmp_path / name, [("main", 700)], 10, tick_s=5)
     code, _, errors = run("plot", "long1", "long2", "-o", "out", "--only", "runs")
     assert (code, errors) == (0, "")
     assert len(columns("out/runs.tsv")["time"]) == 140
 
 
+@UNDRAWN
 def test_runs_with_the_same_name_have_different_labels(tmp_path: Path, run: RunCasstat) -> None:
     for folder in ("x/run", "y/run"):
         recorded(tmp_path / folder, [("main", 5)], 10)
@@ -118,6 +133,7 @@ def test_client_results_are_aligned_like_the_servers_rows(tmp_path: Path, runs: 
     assert set(percentiles["1 r1 client_service_ms"]) == {"NaN"}
 
 
+@UNDRAWN
 def test_the_interval_is_the_step_of_the_clients(tmp_path: Path, run: RunCasstat) -> None:
     for name in ("r1", "r2"):
         recorded(tmp_path / name, [("main", 10)], 10)
@@ -135,6 +151,7 @@ def test_the_interval_is_the_step_of_the_clients(tmp_path: Path, run: RunCasstat
     assert data["2 r2 client_service_p99_ms"] == ["7", "1"]
 
 
+@UNDRAWN
 def test_runs_without_client_results_have_the_same_plots_as_before(runs: None, run: RunCasstat) -> None:
     assert run("plot", "r1", "r2", "-o", "out")[0] == 0
     assert sorted(path.name for path in Path("out").glob("*.tsv")) == ["runs.tsv", "runs_percentiles.tsv"]
@@ -150,8 +167,8 @@ def test_a_malformed_client_result_is_named(tmp_path: Path, runs: None, run: Run
     assert is_clean(errors)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
+@every(
+    "arguments, code, message",
     [
         (["--from", "10:00"], 2, "--from cannot be combined with several runs (hint: use --phase)"),
         (["--until", "10:00"], 2, "--until cannot be combined with several runs"),

@@ -8,7 +8,7 @@ from shutil import rmtree
 
 import pytest
 
-from cli.runs.finish import completing, finish
+from cli.runs.finish import completing, finish, summarise
 from cli.runs.summary_file import SUMMARY_FILE
 from collector.runs.run import ClientHost, Run, RunCondition, RunNode, RunPhase
 from collector.runs.run_file import read_run, write_run
@@ -31,6 +31,7 @@ def run(tmp_path: Path) -> Run:
     return run
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_client_host_that_cannot_be_read_does_not_affect_the_summary_of_the_nodes(
     run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -47,10 +48,11 @@ def test_a_client_host_that_cannot_be_read_does_not_affect_the_summary_of_the_no
     assert "Latencies in ms" in errors
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_summary_that_cannot_be_computed_does_not_replace_the_previous_one(
     run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    finish(tmp_path, run, quiet=True)
+    summarise(tmp_path, run)
     before = (tmp_path / SUMMARY_FILE).read_bytes()
     rmtree(tmp_path / "nodes/n1")
     assert finish(tmp_path, replace(run, conditions=(READS,)), quiet=False)
@@ -61,6 +63,7 @@ def test_a_summary_that_cannot_be_computed_does_not_replace_the_previous_one(
     assert errors.endswith(f"--fail-if 'reads < 1': the run has no value for reads\n{tmp_path}\n")
 
 
+@pytest.mark.usefixtures("only_report")
 def test_the_results_of_the_conditions_are_in_the_file_and_the_report_of_the_run(
     run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -88,11 +91,13 @@ def test_the_results_of_the_conditions_are_in_the_file_and_the_report_of_the_run
     assert "**Conditions of --fail-if that were not checked: 'of a later version'.**" in text
 
 
+@pytest.mark.usefixtures("only_report")
 def test_a_run_whose_conditions_are_not_met_has_no_problem(run: Run, tmp_path: Path) -> None:
     assert not finish(tmp_path, replace(run, conditions=(READS,)), quiet=True)
     assert read_run(tmp_path).conditions == (RunCondition("reads < 1", met=False),)
 
 
+@pytest.mark.usefixtures("only_report")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 @pytest.mark.parametrize("step", ["tables", "plots", "write_report"])
 def test_a_signal_while_a_run_is_completed_says_how_to_complete_it(

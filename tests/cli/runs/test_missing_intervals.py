@@ -3,7 +3,9 @@
 import csv
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from contextlib import redirect_stderr
+from dataclasses import dataclass, replace
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +14,16 @@ import pytest
 from cli.experiments.capacity_steps import recorded_step
 from cli.experiments.sweep_results import run_values
 from cli.main import main
-from cli.runs.finish import finish
+from cli.runs.finish import finish, summarise
 from collector.model.metric import Values
 from collector.model.snapshot import Snapshot
 from collector.runs.run import Run, RunCluster, RunCommand, RunCondition, RunNode, RunPhase
 from collector.runs.run_file import read_run, write_run
 from tests.collector.merge.recorded_nodes import BEGIN_S, READ_TIME, READS, busy, record
 from tests.collector.zones import local_zone
+
+# Completed runs that several tests look at have all files.
+pytestmark = pytest.mark.usefixtures("only_report")
 
 # The run begins 10 s after the recordings and lasts 70 s. The time of its beginning is 11:06:50 in UTC.
 RUN = RunPhase("main", BEGIN_S + 10, BEGIN_S + 80)
@@ -50,7 +55,7 @@ def run_of(
     recorded = (RunNode(name, f"http://{name}", f"nodes/{name}", TICKS, interval_s=1.0) for name in nodes)
     command = RunCommand(("./load.sh",), phases[0].begin_s, phases[-1].end_s, 0)
     limits = phases[0].begin_s, phases[-1].end_s
-    run = Run("load", *limits, "1", nodes=(*recorded, *more), command=command, phases=tuple(phases), **fields)
+    run = Run(folder.name, *limits, "1", nodes=(*recorded, *more), command=command, phases=tuple(phases), **fields)
     write_run(folder, run)
     return run
 
@@ -60,8 +65,23 @@ def values_of(folder: Path) -> dict[str, Any]:
     return values
 
 
-@pytest.fixture
-def failing(tmp_path: Path) -> Run:
+@dataclass(frozen=True)
+class Finished:
+    """A completed run: its directory, whether a condition is met, and what was printed on stderr."""
+
+    folder: Path
+    is_failed: bool
+    errors: str
+
+
+def finished(folder: Path, nodes: Mapping[str, Sequence[Snapshot]], *more: RunNode, **fields: Any) -> Finished:
+    run = run_of(folder, nodes, *more, **fields)
+    with local_zone("UTC0"), redirect_stderr(StringIO()) as errors:
+        return Finished(folder, finish(folder, run, quiet=False), errors.getvalue())
+
+
+@pytest.fixture(scope="module")
+def failing(tmp_path_factory: pytest.TempPathFactory) -> Finished:
     """A run with a node that froze for six seconds, and one that was killed 30 s before the end."""
     conditions = (RunCondition("node_intervals_missing > 0"), RunCondition("nodes_missing > 0"))
     nodes = {
@@ -69,18 +89,32 @@ def failing(tmp_path: Path) -> Run:
         "n2": silent("n2", range(30, 36)),
         "n3": silent("n3", range(51, TICKS)),
     }
-    return run_of(tmp_path, nodes, conditions=conditions)
+    return finished(tmp_path_factory.mktemp("failing"), nodes, conditions=conditions)
 
 
-def test_a_frozen_and_a_killed_node_are_stated(
-    failing: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture(scope="module")
+def complete(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    """A run in which two nodes answered throughout."""
+    return finished(tmp_path_factory.mktemp("complete"), {name: busy(name, TICKS) for name in ("n1", "n2")})
+
+
+@pytest.fixture(scope="module")
+def partly_recorded(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    """A run of a node that was recorded, and one that was not."""
+    # An agent that was not reached has not stated its interval.
+    missing = RunNode("", "http://n2", problem="http://n2: connection refused")
+    conditions = (RunCondition("node_intervals_missing > 0"),)
+    folder = tmp_path_factory.mktemp("partly-recorded")
+    return finished(folder, {"n1": busy("n1", TICKS)}, missing, conditions=conditions)
+
+
+def test_a_frozen_and_a_killed_node_are_stated(failing: Finished, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, errors = failing.folder, failing.errors
+    assert failing.is_failed
     with local_zone("UTC0"):
-        assert finish(tmp_path, failing, quiet=False)
-        errors = capsys.readouterr().err
-        assert main(["runs", "show", str(tmp_path)]) == 0
+        assert main(["runs", "show", str(folder)]) == 0
         shown = capsys.readouterr().out
-        assert main(["runs", str(tmp_path)]) == 0
+        assert main(["runs", str(folder)]) == 0
         header, row = capsys.readouterr().out.splitlines()
     assert header.split()[4:6] == ["NODES", "READS/s"]
     assert "  3, 2 partly       26  " in row
@@ -90,8 +124,8 @@ def test_a_frozen_and_a_killed_node_are_stated(
         assert "n1: " not in text.replace("node n1: ", "")
         assert "  3, 2 partly  reads" in text
     assert "--fail-if 'node_intervals_missing > 0': node_intervals_missing is 36 in phase 'main'" in errors
-    assert [condition.met for condition in read_run(tmp_path).conditions] == [True, False]
-    values = values_of(tmp_path)
+    assert [condition.met for condition in read_run(folder).conditions] == [True, False]
+    values = values_of(folder)
     assert (values["nodes"], values["nodes_missing"], values["nodes_incomplete"]) == (3, 0, 2)
     # The counters of the frozen node include its operations, and the killed node served nothing from then on.
     assert (values["reads"], values["interval_s"]) == (2 * 700 + 400, 70)
@@ -99,9 +133,8 @@ def test_a_frozen_and_a_killed_node_are_stated(
     assert "main: the nodes' rates are lower bounds: operations in missing intervals count only if" in errors
 
 
-def test_the_report_states_them_in_its_verdict_and_as_events(failing: Run, tmp_path: Path) -> None:
-    finish(tmp_path, failing, quiet=True)
-    report = (tmp_path / "report.md").read_text()
+def test_the_report_states_them_in_its_verdict_and_as_events(failing: Finished) -> None:
+    report = (failing.folder / "report.md").read_text()
     verdict = report.split("## Verdict")[1].split("\n## ")[0]
     assert "The cluster (2 of its nodes not throughout) served at least 26 reads/s" in verdict
     assert f"**n2: {FROZEN}.**" in verdict
@@ -113,15 +146,13 @@ def test_the_report_states_them_in_its_verdict_and_as_events(failing: Run, tmp_p
     assert "| 30 of 70 |" in report
 
 
-def test_a_run_in_which_all_nodes_answered_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = run_of(tmp_path, {"n1": busy("n1", TICKS), "n2": busy("n2", TICKS)})
-    finish(tmp_path, run, quiet=False)
-    assert "interval" not in capsys.readouterr().err
-    report = (tmp_path / "report.md").read_text()
+def test_a_run_in_which_all_nodes_answered_says_so(complete: Finished) -> None:
+    assert "interval" not in complete.errors
+    report = (complete.folder / "report.md").read_text()
     assert "No samples were lost.\n\nAll 2 nodes were recorded.\n\nAll nodes answered in every interval." in report
     assert "The cluster served 20 reads/s" in report
     assert "No marks, and no events on the nodes." in report
-    assert values_of(tmp_path)["node_intervals_missing"] == 0
+    assert values_of(complete.folder)["node_intervals_missing"] == 0
 
 
 def test_agents_that_stop_or_come_late_are_not_taken_for_nodes_that_do_not_answer(tmp_path: Path) -> None:
@@ -144,23 +175,14 @@ def test_a_restart_is_part_of_the_gap(tmp_path: Path) -> None:
     assert "n1: 59 of 70 intervals, did not answer from 11:07:19 to 11:07:30 (restarted)." in verdict
 
 
-def test_a_node_that_was_not_recorded_is_missing_in_all_figures(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = run_of(
-        tmp_path,
-        {"n1": busy("n1", TICKS)},
-        # An agent that was not reached has not stated its interval.
-        RunNode("", "http://n2", problem="http://n2: connection refused"),
-        conditions=(RunCondition("node_intervals_missing > 0"),),
-    )
-    assert finish(tmp_path, run, quiet=False)
-    errors = capsys.readouterr().err
+def test_a_node_that_was_not_recorded_is_missing_in_all_figures(partly_recorded: Finished) -> None:
+    folder, errors = partly_recorded.folder, partly_recorded.errors
+    assert partly_recorded.is_failed
     assert "1 of 2  reads" in errors
     assert "main: http://n2: not recorded: http://n2: connection refused\n" in errors
-    values = values_of(tmp_path)
+    values = values_of(folder)
     assert (values["nodes"], values["nodes_missing"], values["node_intervals_missing"]) == (1, 1, 70)
-    assert "1 of 2 nodes served 10 reads/s" in (tmp_path / "report.md").read_text()
+    assert "1 of 2 nodes served 10 reads/s" in (folder / "report.md").read_text()
 
 
 def test_a_node_without_a_complete_interval_does_not_vanish_from_a_run_of_one_phase(
@@ -257,23 +279,18 @@ def test_the_time_of_a_phase_is_that_of_the_intervals_of_its_figures(
 
 
 def test_sweeps_capacity_searches_and_comparisons_state_missing_intervals(
-    failing: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    failing: Finished, complete: Finished, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    folder = failing.folder
     with local_zone("UTC0"):
-        finish(tmp_path, failing, quiet=True)
-        values = run_values(tmp_path)
-        other = tmp_path / "other"
-        run = replace(run_of(other, {"n1": busy("n1", TICKS)}), name="other")
-        write_run(other, run)
-        finish(other, run, quiet=True)
-        capsys.readouterr()
-        assert main(["compare", str(tmp_path), "--with", str(other)]) == 0
+        values = run_values(folder)
+        assert main(["compare", str(folder), "--with", str(complete.folder)]) == 0
         errors = capsys.readouterr().err
-        step = recorded_step(tmp_path)
+        step = recorded_step(folder)
     assert (values.intervals_missing, values.remark) == (36, f"n3: {KILLED}; n2: {FROZEN}")
     assert step.incomplete == values.remark
-    assert f"casstat: {tmp_path.name}: main: n2: {FROZEN}\n" in errors
-    assert f"casstat: {tmp_path.name}: main: n3: {KILLED}\n" in errors
+    assert f"casstat: {folder.name}: main: n2: {FROZEN}\n" in errors
+    assert f"casstat: {folder.name}: main: n3: {KILLED}\n" in errors
 
 
 def test_half_a_cluster_is_not_shown_as_the_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -330,7 +347,7 @@ def test_a_node_that_two_agents_recorded_does_not_stand_for_one_that_is_missing(
         RunNode("", "http://n3", problem="http://n3: connection refused"),
     )
     (tmp_path / "nodes" / "n2").mkdir()
-    finish(tmp_path, run_of(tmp_path, {}, *nodes), quiet=False)
+    summarise(tmp_path, run_of(tmp_path, {}, *nodes))
     errors = capsys.readouterr().err
     assert "the nodes extra and n1 are the same, and count once\n" in errors
     assert "main: n2: not recorded: no ticks were recorded\n" in errors
@@ -351,25 +368,23 @@ def test_two_nodes_of_one_name_are_two_nodes(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_a_node_that_was_not_recorded_is_missing_in_merged_rows_and_in_top(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    partly_recorded: Finished, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    problem = "http://n2: connection refused"
-    run = run_of(tmp_path, {"n1": busy("n1", TICKS)}, RunNode("", "http://n2", problem=problem))
-    finish(tmp_path, run, quiet=True)
-    with (tmp_path / "merged" / "rows.csv").open() as file:
+    folder = str(partly_recorded.folder)
+    with (partly_recorded.folder / "merged" / "rows.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert {(row["nodes"], row["nodes_missing"]) for row in rows if row["node"] == "cluster"} == {("1", "1")}
     # Nodes that were not chosen are not missing.
-    assert main(["merge", str(tmp_path), "--nodes", "n1", "-o", str(tmp_path / "n1")]) == 0
+    assert main(["merge", folder, "--nodes", "n1", "-o", str(tmp_path / "n1")]) == 0
     with (tmp_path / "n1" / "rows.csv").open() as file:
         assert {row["nodes_missing"] for row in csv.DictReader(file)} == {"0"}
     capsys.readouterr()
-    assert main(["top", "--replay", str(tmp_path), "--once"]) == 0
+    assert main(["top", "--replay", folder, "--once"]) == 0
     shown = capsys.readouterr().out
     assert "1 of 2 nodes" in shown
     assert "http://n2" in shown
-    assert main(["top", "--replay", str(tmp_path), "--once", "--format", "json"]) == 0
-    assert problem in capsys.readouterr().out
+    assert main(["top", "--replay", folder, "--once", "--format", "json"]) == 0
+    assert "http://n2: connection refused" in capsys.readouterr().out
 
 
 def not_sampled(node: str, seconds: Collection[int]) -> list[Snapshot]:
@@ -407,10 +422,8 @@ def test_nodes_that_answered_at_different_times_are_not_added_up_as_if_at_the_sa
 NOTE = "compares {} of 70 intervals of the nodes: the operations of the others are unknown, or part of a later interval"
 
 
-def finished(folder: Path, nodes: Mapping[str, Sequence[Snapshot]]) -> Path:
-    run = replace(run_of(folder, nodes), name=folder.name)
-    write_run(folder, run)
-    finish(folder, run, quiet=True)
+def summarised(folder: Path, nodes: Mapping[str, Sequence[Snapshot]]) -> Path:
+    summarise(folder, run_of(folder, nodes))
     return folder
 
 
@@ -428,18 +441,18 @@ def test_a_comparison_counts_operations_that_a_later_reading_includes_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     nodes = {"n1": busy("n1", TICKS), "n2": silent("n2", range(30, 36))}
-    a, b = (finished(tmp_path / name, nodes) for name in "ab")
+    a, b = summarised(tmp_path / "a", nodes), tmp_path / "b"
+    run_of(b, nodes)
     assert values_of(a)["reads_per_s"] == 20
     assert compared(a, b, capsys) == (pytest.approx(20), pytest.approx(20), NOTE.format("64"))
 
 
 @pytest.mark.parametrize("kind", SHIFTS)
 def test_a_comparison_has_the_intervals_of_the_summary_or_states_how_many(
-    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    kind: str, complete: Finished, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    a = finished(tmp_path / "a", {name: busy(name, TICKS) for name in ("n1", "n2")})
-    b = finished(tmp_path / "b", {"n1": busy("n1", TICKS), "n2": SHIFTS[kind]("n2", range(12, TICKS))})
-    rate_a, rate_b, note = compared(a, b, capsys)
+    b = summarised(tmp_path / "b", {"n1": busy("n1", TICKS), "n2": SHIFTS[kind]("n2", range(12, TICKS))})
+    rate_a, rate_b, note = compared(complete.folder, b, capsys)
     assert rate_a == pytest.approx(20)
     if kind == "down":
         assert (rate_b, note) == (pytest.approx(values_of(b)["reads_per_s"], abs=1e-3), "")
@@ -451,7 +464,9 @@ def test_a_comparison_has_the_intervals_of_the_summary_or_states_how_many(
 def test_a_cluster_of_one_node_serves_nothing_while_it_is_down(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    a, b = (finished(tmp_path / name, {"n1": silent("n1", range(46, TICKS))}) for name in "ab")
+    nodes = {"n1": silent("n1", range(46, TICKS))}
+    a, b = summarised(tmp_path / "a", nodes), tmp_path / "b"
+    run_of(b, nodes)
     values = values_of(a)
     assert (values["reads"], values["interval_s"], values["reads_per_s"]) == (350, 70, 5)
     assert compared(a, b, capsys) == (pytest.approx(5), pytest.approx(5), "")
@@ -459,7 +474,7 @@ def test_a_cluster_of_one_node_serves_nothing_while_it_is_down(
 
 def test_a_late_tick_does_not_lower_a_rate(tmp_path: Path) -> None:
     late = [tick for second, tick in enumerate(busy("n2", TICKS)) if second != 40]
-    finish(tmp_path, run_of(tmp_path, {"n1": busy("n1", TICKS), "n2": late}), quiet=True)
+    summarised(tmp_path, {"n1": busy("n1", TICKS), "n2": late})
     assert values_of(tmp_path)["reads_per_s"] == 20
     assert main(["merge", str(tmp_path), "-i", "10", "-o", str(tmp_path / "out")]) == 0
     with (tmp_path / "out" / "rows.csv").open() as rows:
@@ -475,7 +490,9 @@ def test_operations_whose_counter_appears_during_a_phase_have_the_rate_of_the_ph
         more: Values = {(READS[0], scope): 5 * (second - 49), (READ_TIME[0], scope): 0} if second >= 50 else {}
         scrape = replace(snapshot.scrapes[0], values={**snapshot.scrapes[0].values, **more})
         ticks.append(replace(snapshot, scrapes=(scrape,)))
-    a, b = (finished(tmp_path / name, {"n1": ticks, "n2": busy("n2", TICKS)}) for name in "ab")
+    nodes = {"n1": ticks, "n2": busy("n2", TICKS)}
+    a, b = summarised(tmp_path / "a", nodes), tmp_path / "b"
+    run_of(b, nodes)
     values = values_of(a)
     assert (values["range_reads"], values["reads_per_s"]) == (150, 20)
     assert values["range_reads_per_s"] == pytest.approx(150 / 70, abs=1e-3)

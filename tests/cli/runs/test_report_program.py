@@ -57,6 +57,7 @@ def test_a_directory_without_a_run_has_no_report(tmp_path: Path, capsys: pytest.
     assert capsys.readouterr().err == f"casstat: {tmp_path}: not a run directory\n"
 
 
+@pytest.mark.usefixtures("only_report")
 def test_a_completed_run_has_a_report_unless_it_is_omitted(run: Run, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     finish(folder, run, quiet=True, has_report=False)
@@ -129,6 +130,7 @@ def test_a_report_requires_packages(run: Run, tmp_path: Path, capsys: pytest.Cap
     assert capsys.readouterr().err == f"casstat: report requires numpy and orjson (hint: run '{command}')\n"
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_run_that_is_recorded_without_the_packages_can_be_completed_later(
     run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

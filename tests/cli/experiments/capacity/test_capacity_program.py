@@ -3,10 +3,12 @@
 import json
 import os
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import replace
+from contextlib import redirect_stdout, suppress
+from dataclasses import dataclass, replace
+from io import StringIO
 from math import inf
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import click
@@ -22,6 +24,7 @@ from exporters.results.capacity.evidence import StepData
 from exporters.results.capacity.search import SearchPlan
 from exporters.results.saturation.saturation import CPU, GENERATOR, Finding, Resource, Saturation
 from exporters.results.summary.conditions import condition_of
+from tests.every import every
 from tests.exporters.results.capacity.simulated_queue import (
     CLOSED_CAPACITY,
     LIMIT_MS,
@@ -31,7 +34,10 @@ from tests.exporters.results.capacity.simulated_queue import (
 )
 
 Measure = Callable[[float, float, np.random.Generator], StepData]
+# The plots of `searched` are drawn.
+pytestmark = pytest.mark.usefixtures("undrawn")
 PLAN = SearchPlan(50.0, 5000.0)
+SHORT_PLAN = SearchPlan(50.0, 100.0)
 COMMAND = ("true", "--rate={rate}", "{duration}")
 WARM_UP_S = 10.0
 
@@ -82,33 +88,54 @@ def result(folder: Path) -> dict[str, object]:
 OPEN, CLOSED = f"client_p99_ms < {LIMIT_MS}", "client_p99_ms < 1000"
 
 
-def test_the_capacity_is_printed_and_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    laboratory = Laboratory(open_loop)
-    assert capacity(options(tmp_path / "search", OPEN), laboratory.recording) == 0
-    content = result(tmp_path / "search")
+@dataclass(frozen=True)
+class Searched:
+    """A complete search, and what it printed."""
+
+    options: CapacityOptions
+    laboratory: Laboratory
+    printed: str
+
+    @property
+    def folder(self) -> Path:
+        assert self.options.record.folder is not None
+        return self.options.record.folder
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory: pytest.TempPathFactory) -> Searched:
+    wanted = options(tmp_path_factory.mktemp("searched") / "search", OPEN)
+    record = replace(wanted.record, nodes=("http://a",), clients=("result.csv",), tags=(("size", "1"),))
+    wanted, laboratory = replace(wanted, record=record), Laboratory(open_loop)
+    with redirect_stdout(StringIO()) as printed:
+        assert capacity(wanted, laboratory.recording) == 0
+    return Searched(wanted, laboratory, printed.getvalue())
+
+
+def test_the_capacity_is_printed_and_written(searched: Searched) -> None:
+    content = result(searched.folder)
     assert content["capacity"] == pytest.approx(OPEN_CAPACITY, rel=0.05)
     assert content["queueing_included"] is True
-    printed = capsys.readouterr().out
-    assert f"Capacity: {content['capacity']:g} operations per second (95% interval: " in printed
-    assert "cpu" in printed.lower()
-    assert "queueing" not in printed
-    markdown = (tmp_path / "search" / "results.md").read_text()
-    assert markdown.count("\n| ") == len(laboratory.settings) + 2
-    assert (tmp_path / "search" / "results.csv").read_text().count("\n") == len(laboratory.settings) + 1
+    assert f"Capacity: {content['capacity']:g} operations per second (95% interval: " in searched.printed
+    assert "cpu" in searched.printed.lower()
+    assert "queueing" not in searched.printed
+    steps = len(searched.laboratory.settings)
+    markdown = (searched.folder / "results.md").read_text()
+    assert markdown.count("\n| ") == steps + 2
+    assert (searched.folder / "results.csv").read_text().count("\n") == steps + 1
 
 
-def test_steps_are_runs_with_the_rate_and_the_length(tmp_path: Path) -> None:
-    laboratory = Laboratory(open_loop)
-    capacity(options(tmp_path / "search", OPEN), laboratory.recording)
-    first = laboratory.settings[0]
+def test_steps_are_runs_with_the_rate_and_the_length(searched: Searched) -> None:
+    first = searched.laboratory.settings[0]
     assert first.command == ("true", "--rate=50", "40")
-    assert first.folder == tmp_path / "search" / "runs" / "01-50"
+    assert first.folder == searched.folder / "runs" / "01-50"
     assert first.duration is None
+    assert {settings.load_s for settings in searched.laboratory.settings} >= {40.0, 100.0}
 
 
 def test_without_a_placeholder_the_duration_ends_the_command(tmp_path: Path) -> None:
     laboratory = Laboratory(open_loop)
-    wanted = options(tmp_path / "search", OPEN)
+    wanted = options(tmp_path / "search", OPEN, plan=SHORT_PLAN)
     wanted = replace(wanted, record=replace(wanted.record, command=("true", "--rate={rate}", "40")))
     capacity(wanted, laboratory.recording)
     assert laboratory.settings[0].duration == 40.0
@@ -187,12 +214,6 @@ def test_without_a_recognised_result_the_search_ends_after_the_first_step(tmp_pa
     assert len(laboratory.settings) == 1
 
 
-def test_a_stated_duration_is_the_length_of_the_load(tmp_path: Path) -> None:
-    laboratory = Laboratory(open_loop)
-    capacity(options(tmp_path / "search", OPEN), laboratory.recording)
-    assert {settings.load_s for settings in laboratory.settings} >= {40.0, 100.0}
-
-
 def test_a_command_that_fails_at_the_first_rate_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(CasstatError, match="the command failed at the first rate: exit status 3"):
         capacity(options(tmp_path / "search", OPEN), Laboratory(open_loop, highest=10).recording)
@@ -215,7 +236,7 @@ def test_a_step_without_a_result_is_not_judged_together_with_a_later_one(
         step = laboratory.recording.read(folder)
         return replace(step, data=StepData({}, {}), **failed) if folder.name.startswith("02-") else step
 
-    wanted = options(tmp_path / "search", OPEN, plan=SearchPlan(50.0, 100.0))
+    wanted = options(tmp_path / "search", OPEN, plan=SHORT_PLAN)
     assert capacity(wanted, replace(laboratory.recording, read=read)) == 0
     content = result(tmp_path / "search")
     assert content["capacity"] == 100
@@ -248,7 +269,7 @@ def test_a_search_is_stored_without_secrets_and_is_resumed_with_another_password
     folder, first, second = tmp_path / "search", Laboratory(open_loop), Laboratory(open_loop)
     first.interrupt_at = 2
     for laboratory, password in ((first, "geh3im-1"), (second, "geh3im-2")):
-        wanted = options(folder, OPEN, resume=laboratory is second)
+        wanted = options(folder, OPEN, resume=laboratory is second, plan=SHORT_PLAN)
         record = replace(wanted.record, command=(*COMMAND, f"--password={password}"), name=f"at token={password}")
         with suppress(KeyboardInterrupt):
             capacity(replace(wanted, record=record), laboratory.recording)
@@ -259,24 +280,21 @@ def test_a_search_is_stored_without_secrets_and_is_resumed_with_another_password
     assert second.settings[0].folder == folder / "runs" / "02-100"
 
 
-def test_a_search_with_other_settings_is_not_resumed(tmp_path: Path) -> None:
-    folder = tmp_path / "search"
-    capacity(options(folder, OPEN), Laboratory(open_loop).recording)
+def test_a_search_with_other_settings_is_not_resumed(searched: Searched, tmp_path: Path) -> None:
+    recording = Laboratory(open_loop).recording
     with pytest.raises(CasstatError, match="contains another search: its objectives are "):
-        capacity(options(folder, CLOSED, resume=True), Laboratory(open_loop).recording)
+        capacity(replace(searched.options, objectives=(condition_of(CLOSED),), resume=True), recording)
     with pytest.raises(CasstatError, match="already contains a search"):
-        capacity(options(folder, OPEN), Laboratory(open_loop).recording)
+        capacity(searched.options, recording)
     with pytest.raises(CasstatError, match="there is no search to resume"):
-        capacity(options(tmp_path / "none", OPEN, resume=True), Laboratory(open_loop).recording)
+        capacity(options(tmp_path / "none", OPEN, resume=True), recording)
 
 
 @pytest.mark.parametrize("text", ["", "[1]", '{"schema_version": 2}', "[" * 100_000])
 def test_a_damaged_search_is_not_resumed(tmp_path: Path, text: str) -> None:
-    folder = tmp_path / "search"
-    capacity(options(folder, OPEN), Laboratory(open_loop).recording)
-    (folder / "capacity.json").write_text(text)
+    (tmp_path / "capacity.json").write_text(text)
     with pytest.raises(CasstatError, match="not the state of a search"):
-        capacity(options(folder, OPEN, resume=True), Laboratory(open_loop).recording)
+        capacity(options(tmp_path, OPEN, resume=True), Laboratory(open_loop).recording)
 
 
 def test_a_named_pipe_is_no_search(tmp_path: Path) -> None:
@@ -285,8 +303,8 @@ def test_a_named_pipe_is_no_search(tmp_path: Path) -> None:
         capacity(options(tmp_path, OPEN, resume=True), Laboratory(open_loop).recording)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
+@every(
+    "changes, message",
     [
         ({"nodes": ("http://b",)}, "its nodes is 'http://a' instead of 'http://b'"),
         ({"seeds": ("http://c",)}, "its --seed is absent instead of 'http://c'"),
@@ -298,19 +316,24 @@ def test_a_named_pipe_is_no_search(tmp_path: Path) -> None:
     ],
 )
 def test_a_search_on_other_nodes_or_with_other_clients_is_not_resumed(
-    tmp_path: Path, changes: dict[str, object], message: str
+    searched: Searched, changes: dict[str, object], message: str
 ) -> None:
-    folder = tmp_path / "search"
-    wanted = options(folder, OPEN)
-    record = replace(wanted.record, nodes=("http://a",), clients=("result.csv",), tags=(("size", "1"),))
-    capacity(replace(wanted, record=record), Laboratory(open_loop).recording)
-    other = replace(record, **changes)  # type: ignore[arg-type]
-    resumed = Laboratory(open_loop)
+    resumed, before = Laboratory(open_loop), result(searched.folder)
+    other = replace(searched.options.record, **changes)  # type: ignore[arg-type]
     with pytest.raises(CasstatError) as raised:
-        capacity(replace(wanted, record=other, resume=True), resumed.recording)
+        capacity(replace(searched.options, record=other, resume=True), resumed.recording)
     assert message.replace("'", "") in str(raised.value).replace("'", "")
     assert resumed.settings == []
-    assert capacity(replace(wanted, record=record, resume=True), resumed.recording) == 0
+    assert result(searched.folder) == before
+
+
+def test_a_complete_search_is_resumed_without_a_step(searched: Searched, tmp_path: Path) -> None:
+    folder = copytree(searched.folder, tmp_path / "search")
+    record, resumed = replace(searched.options.record, folder=folder), Laboratory(open_loop)
+    with pytest.raises(CasstatError, match="its warm-up is"):
+        capacity(replace(searched.options, record=replace(record, warm_up=5.0), resume=True), resumed.recording)
+    assert capacity(replace(searched.options, record=record, resume=True), resumed.recording) == 0
+    assert resumed.settings == []
 
 
 def test_no_step_begins_that_would_end_after_the_time_limit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

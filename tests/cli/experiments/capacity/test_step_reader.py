@@ -83,11 +83,11 @@ def test_a_command_that_ends_within_the_warm_up_has_no_data(tmp_path: Path, has_
     assert without_data(recorded_step(folder)) == "the command ended within the warm-up"
 
 
-@pytest.mark.parametrize("text", [None, "", "[]", "[1]", '{"a": 1}', '[{"name": 1}]', "[" * 100_000])
-def test_a_missing_or_damaged_summary_is_named(tmp_path: Path, text: str | None) -> None:
+def test_a_missing_or_damaged_summary_is_named(tmp_path: Path) -> None:
     file = step_in(tmp_path / "run") / SUMMARY_FILE
-    if text is None:
-        file.unlink()
-    else:
+    problem = f"{file} has no summary of the measured phase"
+    file.unlink()
+    assert without_data(recorded_step(file.parent)) == problem
+    for text in ("", "[]", "[1]", '{"a": 1}', '[{"name": 1}]', "[" * 100_000):
         file.write_text(text)
-    assert without_data(recorded_step(file.parent)) == f"{file} has no summary of the measured phase"
+        assert without_data(recorded_step(file.parent)) == problem

@@ -59,6 +59,7 @@ def best(rows: Sequence[dict[str, Any]]) -> dict[str, str]:
     return dict(parameters)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_items_per_operation_may_be_added_and_omitted(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     before = resumed(folder)
     assert best(before["rows"]) == {"c": "2", "batch": "1"}
@@ -71,7 +72,7 @@ def test_items_per_operation_may_be_added_and_omitted(folder: Path, capfd: pytes
     assert "Best: c=1, batch=100, 3,000 items/s" in errors
     assert [row["items_per_s"] for row in content["rows"]] == [500, 3000, 900, 2500]
     assert best(content["rows"]) == {"c": "1", "batch": "100"}
-    assert "items/s" in (folder / "plots" / "heatmap_c_batch.svg").read_text()
+    assert "items/s" in (folder / "plots" / "heatmap_c_batch.gp").read_text()
     assert read_sweep(folder).items_per_op == "batch"
     assert best(resumed(folder, "--items-per-op", "c")["rows"]) == {"c": "2", "batch": "1"}
     assert read_sweep(folder).items_per_op == "c"
