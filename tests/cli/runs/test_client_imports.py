@@ -14,11 +14,15 @@ from cli.recordings.recording_arguments import results_in
 from cli.runs.client_results import import_after_run
 from collector.runs.run import ClientHost, ClockStep, NodeClock, RunCommand, RunCondition
 from collector.runs.run_file import read_run, write_run
+from tests.cli.runs.latte_report import report_text
 from tests.cli.runs.loaded_run import BEGIN_S, LENGTH_S, run_in
 from tests.collector.load_results.k6_output import Sample, csv_text, json_text
 from tests.collector.merge.recorded_nodes import busy, record, timed
 
+pytestmark = pytest.mark.usefixtures("unisolated")
 CAPTURES = Path(__file__).parents[2] / "captures" / "clients"
+PER_S = 40
+"""How many operations per second the files below have; enough for precise rates."""
 
 
 def total(folder: Path) -> dict[str, Any]:
@@ -27,16 +31,16 @@ def total(folder: Path) -> dict[str, Any]:
     return content[-1]
 
 
-def operations(path: Path, begin_s: float, length_s: float, per_s: int = 100, latency_ms: float = 2.0) -> Path:
+def operations(path: Path, begin_s: float, length_s: float) -> Path:
     """Write a generic CSV with operations at a constant rate."""
-    rows = (f"{begin_s + index / per_s:.4f},read,{latency_ms}," for index in range(int(length_s * per_s)))
+    rows = (f"{begin_s + index / PER_S:.4f},read,2.0," for index in range(int(length_s * PER_S)))
     path.write_text("time_s,operation,latency_ms,error\n" + "\n".join(rows) + "\n")
     return path
 
 
 def intervals(path: Path, begin_s: float, length_s: float, number: int) -> Path:
-    """Write a generic CSV with intervals of 100 operations/s."""
-    rows = (f"{begin_s + index * length_s:.3f},{length_s:g},{100 * length_s:.0f},5" for index in range(number))
+    """Write a generic CSV with intervals of the same rate."""
+    rows = (f"{begin_s + index * length_s:.3f},{length_s:g},{PER_S * length_s:.0f},5" for index in range(number))
     path.write_text("time_s,duration_s,operations,p99_ms\n" + "\n".join(rows) + "\n")
     return path
 
@@ -45,7 +49,7 @@ def test_clients_with_intervals_of_different_lengths_add_up(tmp_path: Path) -> N
     folder = run_in(tmp_path / "run")
     a = intervals(tmp_path / "A.csv", BEGIN_S - 5, 10, 8)
     b = intervals(tmp_path / "B.csv", BEGIN_S - 3, 1, 75)
-    for file, rate in ((a, 100), (b, 200)):
+    for file, rate in ((a, PER_S), (b, 2 * PER_S)):
         assert main(["import", str(folder), str(file)]) == 0
         assert total(folder)["values"]["client_ops_per_s"] == pytest.approx(rate, abs=0.01)
 
@@ -70,14 +74,15 @@ def test_two_load_generators_with_equal_numbers_and_latencies_are_not_taken_for_
     files = [operations(tmp_path / f"{number}.csv", BEGIN_S + number * 0.5, 60) for number in range(2)]
     files += [intervals(tmp_path / f"rows{number}.csv", BEGIN_S + 0.1 + number * 0.5, 1, 60) for number in range(2)]
     assert main(["import", str(folder), *map(str, files)]) == 0
-    assert total(folder)["values"]["client_ops_per_s"] == pytest.approx(400, rel=0.001)
+    assert total(folder)["values"]["client_ops_per_s"] == pytest.approx(4 * PER_S, rel=0.001)
 
 
 def requests() -> list[Sample]:
-    """Return 6,000 requests of k6 in 60 s, all of the same latency."""
+    """Return the requests of k6 in 60 s, all of the same latency."""
     tags = {"expected_response": "true", "method": "GET", "name": "/", "status": "200", "url": "/"}
     begin_ns = round(BEGIN_S * 1e9)
-    return [Sample("http_req_duration", begin_ns + index * 10**7, 5.0, tags) for index in range(6000)]
+    times_ns = (begin_ns + index * 10**9 // PER_S for index in range(60 * PER_S))
+    return [Sample("http_req_duration", time_ns, 5.0, tags) for time_ns in times_ns]
 
 
 @pytest.mark.parametrize("first", [csv_text, json_text])
@@ -97,7 +102,7 @@ def test_two_files_with_the_same_operations_count_once(
     assert "r.1 has the same operations, which count once (hint: delete " in errors
     assert main(["report", str(folder)]) == 0
     result = results_in(folder)[0]
-    assert sum(part.completed for part in result.operations[0].intervals) == 6000
+    assert sum(part.completed for part in result.operations[0].intervals) == 60 * PER_S
 
 
 def test_equal_results_of_two_client_hosts_are_those_of_two_load_generators(tmp_path: Path) -> None:
@@ -121,11 +126,11 @@ def test_operations_outside_of_the_run_are_stated_with_the_clock_that_fits(
     file = operations(tmp_path / "ops.csv", BEGIN_S + ahead_s, LENGTH_S)
     assert main(["import", str(folder), str(file)]) == 0
     # The command lasts 2 s longer than the load, and clocks may differ by 1 s.
-    outside = 100 * (ahead_s - 3 if ahead_s > 0 else -ahead_s - 1)
+    outside = PER_S * (ahead_s - 3 if ahead_s > 0 else -ahead_s - 1)
     printed = capsys.readouterr().out
     (text,) = results_in(folder)[0].notes
-    assert int(text.split()[0].replace(",", "")) == pytest.approx(outside, abs=100)
-    assert "of 6,000 operations lie outside of the run" in text
+    assert int(text.split()[0].replace(",", "")) == pytest.approx(outside, abs=PER_S)
+    assert "of 2,400 operations lie outside of the run" in text
     assert f"--client-clock {ahead_s:.1f})" in text
     assert text in printed
     assert total(folder)["client_notes"] == [f"ops.csv: {text}"]
@@ -148,7 +153,7 @@ def test_a_file_that_is_longer_than_the_run_may_contain_other_runs(
 
 @pytest.mark.parametrize(
     ("words", "is_from_run", "rate"),
-    [(("latte", "run"), True, 100 * 29.5 / 51.5), (("latte", "run"), False, 100), (("sleep", "60"), True, 100)],
+    [(("latte", "run"), True, PER_S * 29.5 / 51.5), (("latte", "run"), False, PER_S), (("sleep", "60"), True, PER_S)],
 )
 def test_a_stall_until_the_command_ends_counts_as_time(
     tmp_path: Path, words: tuple[str, ...], is_from_run: bool, rate: float
@@ -185,8 +190,8 @@ def set_clock(folder: Path, *steps: tuple[float, float]) -> None:
 
 
 def operations_as_shown(path: Path, *steps: tuple[float, float]) -> Path:
-    """Write a generic CSV with 100 operations/s for LENGTH_S, with the times that a clock showed that was set."""
-    times_s = [number / 100 for number in range(1, int(LENGTH_S * 100) + 1)]
+    """Write a generic CSV with operations for LENGTH_S, with the times that a clock showed that was set."""
+    times_s = [number / PER_S for number in range(1, int(LENGTH_S * PER_S) + 1)]
     shown_s = [BEGIN_S + time_s + sum(step_s for at_s, step_s in steps if at_s <= time_s) for time_s in times_s]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("time_s,operation,latency_ms,error\n" + "".join(f"{time_s:.4f},read,2,\n" for time_s in shown_s))
@@ -206,9 +211,9 @@ def test_the_throughput_is_that_of_the_run_although_the_clock_was_set(
     phases = json.loads((folder / "summary.json").read_text())
     assert [phase["name"] for phase in phases] == ["first", "second", "total"]
     for phase in phases:
-        assert phase["values"]["client_ops_per_s"] == pytest.approx(100, rel=0.005)
+        assert phase["values"]["client_ops_per_s"] == pytest.approx(PER_S, rel=0.005)
     printed = capsys.readouterr().out
-    assert "6,000 operations in 60 s (100/s)" in printed
+    assert "2,400 operations in 60 s (40/s)" in printed
     assert "lie outside" not in printed
 
 
@@ -247,7 +252,9 @@ def test_the_result_of_a_load_generator_that_reads_the_clock_only_at_its_beginni
 ) -> None:
     folder = run_in(tmp_path / "run")
     set_clock(folder, (30, -4.0))
-    assert main(["import", str(folder), str(CAPTURES / "latte-read-3node.json")]) == 0
+    file = tmp_path / "latte.json"
+    file.write_text(report_text())
+    assert main(["import", str(folder), str(file)]) == 0
     assert total(folder)["values"]["client_ops_per_s"] == pytest.approx(1000, rel=0.03)
 
 
@@ -268,7 +275,7 @@ def test_the_user_states_the_clock_of_a_load_generator_that_was_not_set(tmp_path
     set_clock(folder, (30, -4.0))
     file = operations(tmp_path / "ops.csv", BEGIN_S + 7, LENGTH_S)
     assert main(["import", str(folder), str(file), "--client-clock", "7"]) == 0
-    assert total(folder)["values"]["client_ops_per_s"] == pytest.approx(100, rel=0.005)
+    assert total(folder)["values"]["client_ops_per_s"] == pytest.approx(PER_S, rel=0.005)
 
 
 @pytest.mark.parametrize("step_s", [3600.0, -4.0, -3600.0])
@@ -289,7 +296,7 @@ def test_times_of_a_client_host_whose_clock_was_set_are_placed_by_its_recording(
     assert main(["import", str(folder), str(file)]) == 0
     phases = json.loads((folder / "summary.json").read_text())
     for phase in phases:
-        assert phase["values"]["client_ops_per_s"] == pytest.approx(100, rel=0.005)
+        assert phase["values"]["client_ops_per_s"] == pytest.approx(PER_S, rel=0.005)
 
 
 def test_a_client_host_whose_clock_was_set_at_an_unknown_time_has_no_result(

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import tracemalloc
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,22 +18,25 @@ from cli.runs.finish import summarise
 from collector.load_results.client_result import ClientInterval, ClientResult, Latency, Operation
 from collector.runs.run import ClientHost, NodeClock
 from collector.runs.run_file import read_run, write_run
+from tests.cli.runs.latte_report import LATTE, OPERATIONS, report_text
 from tests.cli.runs.loaded_run import BEGIN_S, LENGTH_S, run_in
 
-LATTE = Path(__file__).parents[2] / "captures" / "clients" / "latte-read-3node.json"
-START_TIME = "2026-11-21T07:12:54.442135362Z"
-OPERATIONS = 59_482
+pytestmark = pytest.mark.usefixtures("unisolated")
+CAPTURES = LATTE.parent
+WRK = (CAPTURES / "wrk-latency.log").read_text()
 
 
-def short_results(*tags: str) -> Iterator[str]:
-    """Yield a report with three samples for each tag; reports with different tags are different results."""
-    content = json.loads(LATTE.read_text())
-    del content["result"]["log"][3:]
-    for number, tag in enumerate(tags):
-        content["conf"]["tags"] = [tag]
-        # With the same times, they would have the same operations.
-        content["result"]["start_time"] = START_TIME.replace("54.4", f"54.{number}")
-        yield json.dumps(content)
+@pytest.fixture
+def without_summary(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`casstat import` does not update the summary."""
+    monkeypatch.setattr("cli.runs.import_program.summarise", lambda *_: None)
+
+
+@pytest.fixture
+def latte(tmp_path: Path) -> Path:
+    path = tmp_path / "latte.json"
+    path.write_text(report_text())
+    return path
 
 
 def summary(folder: Path) -> dict[str, dict[str, Any]]:
@@ -43,7 +45,9 @@ def summary(folder: Path) -> dict[str, dict[str, Any]]:
     return {phase["name"]: phase["values"] for phase in content}
 
 
-def test_the_summary_has_the_clients_view_of_each_phase(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_summary_has_the_clients_view_of_each_phase_and_a_result_takes_little_memory(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = run_in(tmp_path / "run")
     assert main(["import", str(folder), str(LATTE)]) == 0
     printed = capsys.readouterr()
@@ -59,38 +63,41 @@ def test_the_summary_has_the_clients_view_of_each_phase(tmp_path: Path, capsys: 
         assert phase["client_latency"] == "service"
         assert 0 < phase["client_p50_ms"] < phase["client_p99_ms"] < phase["client_p999_ms"]
     assert "reads_per_s" in phases["total"]
+    tracemalloc.start()
+    results_in(folder)
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak_bytes < 64 << 20
 
 
-def test_importing_a_file_again_replaces_its_result(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("without_summary")
+def test_importing_a_file_again_replaces_its_result(tmp_path: Path, latte: Path) -> None:
     folder = run_in(tmp_path / "run")
     for _ in range(2):
-        assert main(["import", str(folder), f"latte:{LATTE.parent}/latte-*.json"]) == 0
+        assert main(["import", str(folder), f"latte:{tmp_path}/latt*.json"]) == 0
     (result,) = results_in(folder)
-    assert result.source == LATTE.name
+    assert result.source == latte.name
 
 
 def test_files_with_the_same_name_are_different_results_but_copies_count_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = run_in(tmp_path / "run")
-    content = json.loads(LATTE.read_text())
-    for name, tags in (("a", ["1"]), ("b", ["2"]), ("copy", ["1"])):
-        path = tmp_path / name / "result.json"
+    a, b, copy = (tmp_path / name / "result.json" for name in ("a", "b", "copy"))
+    for path, text in ((a, report_text()), (b, report_text(1)), (copy, report_text())):
         path.parent.mkdir()
-        content["conf"]["tags"] = tags
-        content["result"]["start_time"] = START_TIME if tags == ["1"] else START_TIME.replace("54.4", "54.5")
-        path.write_text(json.dumps(content))
-    assert main(["import", str(folder), str(tmp_path / "a" / "result.json"), str(tmp_path / "b" / "result.json")]) == 0
+        path.write_text(text)
+    assert main(["import", str(folder), str(a), str(b)]) == 0
     assert summary(folder)["total"]["client_ops_per_s"] == pytest.approx(2000, rel=0.03)
-    assert main(["import", str(folder), str(tmp_path / "copy" / "result.json")]) == 1
+    assert main(["import", str(folder), str(copy)]) == 1
     assert "already imported as result.json" in capsys.readouterr().err
     assert len(results_in(folder)) == 2
 
 
-def written(path: Path, capture: Path, changed_s: float = BEGIN_S + 1) -> Path:
-    """Copy a capture to a path, set its modification time, by default to a time during the run; return the path."""
+def written(path: Path, text: str, changed_s: float = BEGIN_S + 1) -> Path:
+    """Write a file, and set its modification time, by default to a time during the run; return the path."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(capture.read_bytes())
+    path.write_text(text)
     os.utime(path, (changed_s, changed_s))
     return path
 
@@ -99,21 +106,22 @@ def test_an_old_file_does_not_prevent_the_import_of_others_that_match_the_patter
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = run_in(tmp_path / "run")
-    old = written(tmp_path / "result-1.json", LATTE, BEGIN_S - 1)
-    written(tmp_path / "result-2.json", LATTE)
+    old = written(tmp_path / "result-1.json", report_text(), BEGIN_S - 1)
+    written(tmp_path / "result-2.json", report_text())
     import_after_run(folder, read_run(folder), [f"{tmp_path}/result-*.json"])
     assert [result.source for result in results_in(folder)] == ["result-2.json"]
     assert f"--client {old}: last changed before the command began" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("without_summary")
 @pytest.mark.parametrize("results", ["", "results/0-gen1"])
 def test_a_commands_output_is_not_imported_if_a_file_has_its_result(
     results: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     hosts = (ClientHost("gen1", "ssh://gen1", results=results),) if results else ()
     folder = run_in(tmp_path / "run", client_hosts=hosts)
-    output = written(folder / results / "command.log", LATTE.parent / "wrk-latency.log")
-    file = written((folder / results if results else tmp_path) / "files" / "result.json", LATTE)
+    output = written(folder / results / "command.log", WRK)
+    file = written((folder / results if results else tmp_path) / "files" / "result.json", report_text())
     # `fetch --recover` may import again, without the options of `record`.
     for texts in ([] if results else [str(file)], []):
         import_after_run(folder, read_run(folder), texts)
@@ -127,7 +135,7 @@ def test_a_commands_output_is_imported_if_no_file_has_a_result(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = run_in(tmp_path / "run")
-    written(folder / "command.log", LATTE.parent / "wrk-latency.log")
+    written(folder / "command.log", WRK)
     for _ in range(2):
         import_after_run(folder, read_run(folder), [str(tmp_path / "absent")])
         assert [result.source for result in results_in(folder)] == ["command.log"]
@@ -141,7 +149,7 @@ def test_output_with_results_of_two_load_generators_is_named(
 ) -> None:
     folder = run_in(tmp_path / "run")
     output = folder / "command.log"
-    output.write_bytes(b"".join((LATTE.parent / name).read_bytes() for name in ("wrk-latency.log", "ab.log")))
+    output.write_bytes(b"".join((CAPTURES / name).read_bytes() for name in ("wrk-latency.log", "ab.log")))
     import_after_run(folder, read_run(folder), [])
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"casstat: {output}: not imported: ambiguous format: ab, wrk (hint: ")
@@ -149,12 +157,12 @@ def test_output_with_results_of_two_load_generators_is_named(
 
 @pytest.mark.parametrize(("name", "reason"), [("other", "unknown format"), ("absent", "no such file")])
 def test_files_that_cannot_be_imported_do_not_prevent_the_import_of_others(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, reason: str
+    tmp_path: Path, latte: Path, capsys: pytest.CaptureFixture[str], name: str, reason: str
 ) -> None:
     folder = run_in(tmp_path / "run")
     (tmp_path / "other").write_text("other\n")
     (tmp_path / "empty").touch()
-    files = [tmp_path / "empty", LATTE, tmp_path / name]
+    files = [tmp_path / "empty", latte, tmp_path / name]
     assert main(["import", str(folder), *map(str, files)]) == 1
     printed = capsys.readouterr()
     assert f"casstat: {tmp_path}/empty: empty" in printed.err.splitlines()
@@ -192,14 +200,13 @@ def test_a_run_whose_recorder_died_must_be_completed_first(tmp_path: Path, capsy
 def test_collected_files_with_long_paths_have_results_of_their_own(tmp_path: Path) -> None:
     host = ClientHost("gen1", "ssh://gen1", results="results/0-gen1")
     folder = run_in(tmp_path / "run", client_hosts=(host,))
-    for name, content in zip("ab", short_results("a", "b"), strict=True):
-        path = folder / host.results / "files" / ("x" * 200) / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content)
+    for number in range(2):
+        written(folder / host.results / "files" / ("x" * 200) / f"{number}", report_text(number, 3))
     import_after_run(folder, read_run(folder), ())
     assert len(results_in(folder)) == 2
 
 
+@pytest.mark.usefixtures("without_summary")
 @pytest.mark.parametrize(
     "names", [("a b", "a  b"), ("x" * 199 + "12", "x" * 199 + "13"), ("a\u00a0b", "a b"), ("\x1ba", "\x1fa")]
 )
@@ -209,29 +216,29 @@ def test_files_whose_names_are_shown_alike_have_results_of_their_own(
 ) -> None:
     folder = run_in(tmp_path / "run")
     paths = [(folder if is_in_run else tmp_path) / name for name in names]
-    for path, content in zip(paths, short_results(*names), strict=True):
-        path.write_text(content)
+    for number, path in enumerate(paths):
+        path.write_text(report_text(number, 3))
     for _ in range(2):
         assert main(["import", str(folder), *map(str, paths)]) == 0
         assert len(results_in(folder)) == 2
 
 
+@pytest.mark.usefixtures("without_summary")
 def test_a_run_that_was_moved_replaces_the_results_of_its_own_files(tmp_path: Path) -> None:
     folder = run_in(tmp_path / "run")
-    written(folder / "files" / "a  b.json", LATTE)
+    written(folder / "files" / "a  b.json", report_text())
     for target in ("run", "moved"):
         folder = folder.rename(tmp_path / target)
         assert main(["import", str(folder), str(folder / "files" / "a  b.json")]) == 0
     assert len(results_in(folder)) == 1
 
 
+@pytest.mark.usefixtures("without_summary")
 def test_times_that_come_from_the_run_are_not_corrected_by_a_client_hosts_clock(tmp_path: Path) -> None:
     ahead_s = 3600.0
     host = ClientHost("gen1", "ssh://gen1", clocks=(NodeClock(BEGIN_S, ahead_s, 0.001),), results="results/1-gen1")
     folder = run_in(tmp_path / "run", client_hosts=(host,))
-    path = folder / "results" / "1-gen1" / "command.log"
-    path.parent.mkdir(parents=True)
-    path.write_bytes((LATTE.parent / "wrk-latency.log").read_bytes())
+    path = written(folder / "results" / "1-gen1" / "command.log", WRK)
     assert main(["import", str(folder), str(path)]) == 0
     (result,) = results_in(folder)
     assert result.span_s is not None
@@ -240,10 +247,10 @@ def test_times_that_come_from_the_run_are_not_corrected_by_a_client_hosts_clock(
 
 @pytest.mark.parametrize("error_s", [0.4, -7200.0, 86_400.0 * 365])
 def test_a_result_that_does_not_overlap_the_run_is_rejected_with_the_offset_that_fits(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], error_s: float
+    tmp_path: Path, latte: Path, capsys: pytest.CaptureFixture[str], error_s: float
 ) -> None:
     folder = run_in(tmp_path / "run", BEGIN_S - error_s)
-    code = main(["import", str(folder), str(LATTE)])
+    code = main(["import", str(folder), str(latte)])
     if abs(error_s) < LENGTH_S:
         assert code == 0
         return
@@ -251,18 +258,17 @@ def test_a_result_that_does_not_overlap_the_run_is_rejected_with_the_offset_that
     errors = capsys.readouterr().err
     assert f"--client-clock {error_s:.1f}" in errors
     assert results_in(folder) == []
-    assert main(["import", str(folder), str(LATTE), "--client-clock", f"{error_s}"]) == 0
+    assert main(["import", str(folder), str(latte), "--client-clock", f"{error_s}"]) == 0
     assert summary(folder)["total"]["client_ops_per_s"] == pytest.approx(1000, rel=0.03)
 
 
+@pytest.mark.usefixtures("without_summary")
 def test_times_of_a_file_from_a_client_host_are_corrected_by_its_clock(tmp_path: Path) -> None:
     ahead_s = 3600.0
     clock = NodeClock(BEGIN_S - ahead_s, ahead_s, 0.001)
     host = ClientHost("gen1", "ssh://gen1", clocks=(clock,), results="results/1-gen1")
     folder = run_in(tmp_path / "run", BEGIN_S - ahead_s, (host,))
-    path = folder / "results" / "1-gen1" / "files" / "result.json"
-    path.parent.mkdir(parents=True)
-    path.write_bytes(LATTE.read_bytes())
+    path = written(folder / "results" / "1-gen1" / "files" / "result.json", report_text())
     assert main(["import", str(folder), str(path)]) == 0
     (result,) = results_in(folder)
     assert result.source == "results/1-gen1/files/result.json"
@@ -320,7 +326,9 @@ def test_a_damaged_result_in_a_run_is_an_error_in_one_line(tmp_path: Path, text:
         results_in(tmp_path)
 
 
-def test_a_damaged_result_does_not_prevent_the_summary(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_result_does_not_prevent_the_summary(
+    tmp_path: Path, latte: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = run_in(tmp_path / "run")
     (folder / "clients").mkdir()
     (folder / "clients" / "other.json").write_text("{}")
@@ -328,15 +336,5 @@ def test_a_damaged_result_does_not_prevent_the_summary(tmp_path: Path, capsys: p
     assert "other.json: not a client result" in capsys.readouterr().err
     assert "reads_per_s" in summary(folder)["total"]
     # Whether the file has been imported before is unknown.
-    assert main(["import", str(folder), str(LATTE)]) == 1
+    assert main(["import", str(folder), str(latte)]) == 1
     assert "other.json: not a client result" in capsys.readouterr().err
-
-
-def test_reading_a_small_result_takes_little_memory(tmp_path: Path) -> None:
-    folder = run_in(tmp_path / "run")
-    assert main(["import", str(folder), str(LATTE)]) == 0
-    tracemalloc.start()
-    results_in(folder)
-    _, peak_bytes = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak_bytes < 64 << 20

@@ -1,24 +1,28 @@
 """No client result, whatever it contains, costs more than itself: reading it is limited, and may even die."""
 
+import json
+import resource
 import struct
 import sys
 import zlib
 from base64 import b64encode
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cli.recordings.recording_arguments import results_in
 from cli.runs import isolated_read
 from cli.runs.client_results import import_after_run
-from cli.runs.isolated_read import read_isolated, read_limited
+from cli.runs.isolated_read import KILL_AFTER_S, answer, read_isolated, read_limited
 from collector.load_results.client_format import ClientFormatError, CommandTimes, FormatChoice
 from collector.load_results.format_registry import read_file
 from collector.load_results.result_file import content_of
 from collector.runs.run import Run, RunCommand
 from collector.runs.run_file import read_run, write_run
+from tests.cli.runs.latte_report import LATTE, report_text
+from tests.examples import thorough
 
-LATTE = Path(__file__).parents[2] / "captures" / "clients" / "latte-read-3node.json"
 BEGIN_S, LENGTH_S = 1_795_245_174.442, 60.0
 TIMES = CommandTimes(BEGIN_S, BEGIN_S + LENGTH_S, ("latte", "run"))
 
@@ -41,16 +45,32 @@ def run_in(folder: Path) -> Path:
     return folder
 
 
-def test_an_isolated_read_returns_what_a_read_returns() -> None:
-    expected = read_file(LATTE, FormatChoice(), TIMES)
-    assert content_of(read_isolated(LATTE, FormatChoice(), TIMES)) == content_of(expected)
+def test_an_isolated_read_returns_what_a_read_returns(tmp_path: Path) -> None:
+    file = tmp_path / "latte.json"
+    file.write_text(report_text())
+    expected = read_file(file, FormatChoice(), TIMES)
+    assert content_of(read_isolated(file, FormatChoice(), TIMES)) == content_of(expected)
 
 
-def test_an_isolated_read_knows_the_options() -> None:
-    with pytest.raises(ClientFormatError, match="no metric 'absent'"):
-        read_isolated(LATTE.parent / "latte.hdr", FormatChoice("hdr-log", {"metric": "absent"}), TIMES)
-    with pytest.raises(ClientFormatError, match="Is a directory"):
-        read_isolated(LATTE.parent, FormatChoice("hdr-log"), TIMES)
+@pytest.fixture
+def limits(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, tuple[int, int]]]:
+    """The limits that `answer` sets for its process."""
+    found: list[tuple[int, tuple[int, int]]] = []
+    monkeypatch.setattr("resource.setrlimit", lambda kind, values: found.append((kind, values)))
+    return found
+
+
+def answer_for(path: Path, options: dict[str, str]) -> dict[str, Any]:
+    """Return the answer to a request for a histogram log."""
+    request = {"path": str(path), "format": "hdr-log", "options": options, "begin_s": BEGIN_S, "end_s": BEGIN_S + 60}
+    content: dict[str, Any] = json.loads(answer({**request, "words": ["latte"], "clock": [], "cpu_s": 7}))
+    return content
+
+
+def test_a_process_limits_itself_and_knows_the_options(limits: list[tuple[int, tuple[int, int]]]) -> None:
+    assert "no metric 'absent'" in answer_for(LATTE.parent / "latte.hdr", {"metric": "absent"})["error"]
+    assert limits[:2] == [(resource.RLIMIT_CPU, (7, 7 + KILL_AFTER_S)), (resource.RLIMIT_CORE, (0, 0))]
+    assert answer_for(LATTE.parent, {}) == {"error": "Is a directory"}
 
 
 def test_a_small_file_with_large_histograms_is_one_error_and_the_other_files_are_imported(
@@ -60,7 +80,7 @@ def test_a_small_file_with_large_histograms_is_one_error_and_the_other_files_are
     hostile = bomb(tmp_path / "bomb.hdr")
     assert hostile.stat().st_size < 32_000
     good = tmp_path / "good.json"
-    good.write_bytes(LATTE.read_bytes())
+    good.write_text(report_text())
     import_after_run(folder, read_run(folder), [str(hostile), str(good)])
     assert [result.source for result in results_in(folder)] == ["good.json"]
     assert capsys.readouterr().err.splitlines()[0] == (
@@ -100,6 +120,7 @@ isolated_read.answer(json.load(sys.stdin))
 """
 
 
+@thorough
 def test_cpu_time_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(isolated_read, "MIN_CPU_S", 1)
     monkeypatch.setattr(isolated_read, "WAIT_PER_CPU_S", 200)
