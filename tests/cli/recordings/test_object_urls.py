@@ -1,52 +1,74 @@
 """Commands give the same output for recordings in object storage as for local ones."""
 
 from collections.abc import Iterator
+from functools import cache
+from itertools import count
 from pathlib import Path
+from shutil import copytree
+from typing import Any
 
 import fsspec
 import pytest
+from botocore.loaders import JSONFileLoader
 
-from collector.recording.object_store import CHUNK_BYTES, ObjectStore
+from collector.recording.object_store import ObjectStore
 from collector.runs.run import Run, RunNode
 from collector.runs.run_file import write_run
 from tests.cli.recordings.conftest import Run as RunCasstat
 from tests.collector.merge.recorded_nodes import BEGIN_S, busy, record
+from tests.every import every
 from tests.faults.program import is_clean
 from tests.s3_server import S3Server
 
-BUCKET = "bucket"
+PART_S = 30
 
 
 @pytest.fixture(scope="module")
-def s3() -> Iterator[S3Server]:
+def system() -> Iterator[Any]:
+    """The file system of an S3 server, to which the environment refers."""
     server = S3Server()
     server.start()
-    yield server
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in server.environ.items():
+            patch.setenv(name, value)
+        # Otherwise, each client reads the same descriptions of services.
+        load = cache(JSONFileLoader().load_file)
+        patch.setattr(JSONFileLoader, "load_file", lambda _, path: load(path))
+        yield fsspec.filesystem("s3", skip_instance_cache=True)
     server.stop()
 
 
+BUCKET_NUMBERS = count()
+
+
 @pytest.fixture
-def bucket(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def bucket(system: Any) -> str:
     """Return the URL of an empty bucket."""
-    for name, value in s3.environ.items():
-        monkeypatch.setenv(name, value)
-    system = fsspec.filesystem("s3", skip_instance_cache=True)
-    system.mkdir(BUCKET)
-    yield f"s3://{BUCKET}"
-    system.rm(BUCKET, recursive=True)
+    name = f"bucket{next(BUCKET_NUMBERS)}"
+    system.mkdir(name)
+    return f"s3://{name}"
 
 
 @pytest.fixture(params=["file", "s3"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return f"file://{tmp_path}/store" if request.param == "file" else request.getfixturevalue("bucket")
+    store: str = f"file://{tmp_path}/store" if request.param == "file" else request.getfixturevalue("bucket")
+    return store
+
+
+@pytest.fixture(scope="module")
+def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("recordings")
+    for node, reads in (("a", 10), ("b", 20)):
+        ticks = busy(node, 3 * PART_S, lambda tick, reads=reads: (500 + tick,) * reads)  # type: ignore[misc]
+        record(folder / node, ticks, full_every=6)
+    return folder
 
 
 @pytest.fixture
-def rec(tmp_path: Path) -> Path:
-    for node, reads in (("a", 10), ("b", 20)):
-        # Long enough for several parts.
-        record(tmp_path / "rec" / node, busy(node, 900, lambda tick, reads=reads: (500 + tick,) * reads), full_every=60)  # type: ignore[misc]
-    return tmp_path / "rec"
+def rec(recordings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Recordings of two nodes in the current directory, of which each is uploaded in three parts."""
+    monkeypatch.setattr("collector.recording.journal_upload.PART_S", PART_S)
+    return copytree(recordings, tmp_path / "rec")
 
 
 def printed(run: RunCasstat, *arguments: str) -> str:
@@ -59,32 +81,28 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("limits", [(), ("--from", str(BEGIN_S + 700.0), "--until", str(BEGIN_S + 800.0))])
-def test_a_merge_is_the_same(run: RunCasstat, rec: Path, url: str, tmp_path: Path, limits: tuple[str, ...]) -> None:
+def test_recordings_are_uploaded_once_and_their_merge_is_the_same(
+    run: RunCasstat, rec: Path, url: str, tmp_path: Path
+) -> None:
     assert printed(run, "upload", "rec", f"{url}/rec").startswith(f"{url}/rec: uploaded 6 objects, ")
-    printed(run, "merge", "rec", "-o", "local", *limits)
-    printed(run, "merge", f"{url}/rec", "-o", "stored", *limits)
+    assert printed(run, "upload", "rec", f"{url}/rec") == f"{url}/rec: uploaded 0 objects, 0 bytes\n"
+    part = ("--from", str(BEGIN_S + 65.0), "--until", str(BEGIN_S + 75.0))
+    for name, limits in (("all", ()), ("part", part)):
+        printed(run, "merge", "rec", "-o", f"local/{name}", *limits)
+        printed(run, "merge", f"{url}/rec", "-o", f"stored/{name}", *limits)
     assert contents(tmp_path / "stored") == contents(tmp_path / "local")
+    out = printed(run, "merge", "rec", "-o", f"{url}/out")
+    assert out.splitlines()[:2] == [f"{url}/out/{name}" for name in ("rows.tsv", "rows.csv")]
+    assert len(out.splitlines()) == len(contents(tmp_path / "local" / "all"))
+    assert fsspec.open(f"{url}/out/rows.tsv").open().read() == (tmp_path / "local" / "all" / "rows.tsv").read_bytes()
 
 
-def test_nothing_is_uploaded_twice(run: RunCasstat, rec: Path, url: str) -> None:
-    printed(run, "upload", "rec", url)
-    assert printed(run, "upload", "rec", url) == f"{url}: uploaded 0 objects, 0 bytes\n"
-
-
-def test_a_node_is_replayed(run: RunCasstat, rec: Path, url: str) -> None:
-    printed(run, "upload", "rec/a", url)
+def test_a_node_is_uploaded_once_and_replayed(run: RunCasstat, rec: Path, url: str) -> None:
+    assert printed(run, "upload", "rec/a", url).startswith(f"{url}: uploaded 3 objects, ")
+    assert printed(run, "upload", "rec/a", url) == f"{url}: uploaded 0 objects, 0 bytes\n"
     local = printed(run, "replay", "rec/a", "--format", "json")
     assert printed(run, "replay", url, "--format", "json") == local
     assert printed(run, "replay", f"{url}/a", "--format", "json") == local
-
-
-def test_tables_are_written_to_object_storage(run: RunCasstat, rec: Path, url: str, tmp_path: Path) -> None:
-    printed(run, "merge", "rec", "-o", "local")
-    out = printed(run, "merge", "rec", "-o", f"{url}/out")
-    assert out.splitlines()[:2] == [f"{url}/out/{name}" for name in ("rows.tsv", "rows.csv")]
-    assert len(out.splitlines()) == len(contents(tmp_path / "local"))
-    assert fsspec.open(f"{url}/out/rows.tsv").open().read() == (tmp_path / "local" / "rows.tsv").read_bytes()
 
 
 def test_a_run_is_listed_and_shown(run: RunCasstat, tmp_path: Path, url: str) -> None:
@@ -106,7 +124,7 @@ def test_a_run_is_listed_and_shown(run: RunCasstat, tmp_path: Path, url: str) ->
     )
 
 
-@pytest.mark.parametrize("words", [("merge", "-o", "out"), ("plot", "-o", "out"), ("replay",), ("report",)])
+@every("words", [("merge", "-o", "out"), ("plot", "-o", "out"), ("replay",), ("report",)])
 def test_a_missing_bucket_is_one_clear_message(run: RunCasstat, bucket: str, words: tuple[str, ...]) -> None:
     for missing in ("s3://missing/x", f"{bucket}/missing"):
         code, out, errors = run(words[0], missing, *words[1:])
@@ -124,12 +142,12 @@ def test_an_unreachable_server_is_one_clear_message(
     code, _, errors = run("upload", "rec", f"{bucket}/x?endpoint=http://127.0.0.1:9")
     assert code == 1
     assert is_clean(errors)
-    assert errors.startswith("casstat: s3://bucket/x/a: ")
+    assert errors.startswith(f"casstat: {bucket}/x/a: ")
     assert "127.0.0.1:9" in errors
 
 
-@pytest.mark.parametrize(
-    ("url", "message"),
+@every(
+    "url, message",
     [
         ("s3://", "s3://: no bucket (hint: use s3://BUCKET/PREFIX)"),
         ("s3://key:secret@bucket/x", "s3://…: a user name and password in a URL are visible to other users (hint: set"),
@@ -145,9 +163,12 @@ def test_invalid_urls_are_errors_without_secrets(run: RunCasstat, rec: Path, url
         assert "secret" not in errors
 
 
-def test_a_file_larger_than_a_request_is_the_same(url: str, tmp_path: Path) -> None:
+def test_a_file_larger_than_a_request_is_the_same(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # S3 accepts no smaller requests, except the last one of a file.
+    chunk_bytes = 5 << 20
+    monkeypatch.setattr("collector.recording.object_store.CHUNK_BYTES", chunk_bytes)
     path = tmp_path / "large"
-    path.write_bytes(bytes(range(256)) * ((2 * CHUNK_BYTES + 1000) // 256))
+    path.write_bytes(bytes(range(256)) * ((2 * chunk_bytes + 1000) // 256))
     store = ObjectStore(url)
     assert store.write_file("large", path) == path.stat().st_size
     assert store.contains("large", path)
