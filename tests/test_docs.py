@@ -254,7 +254,12 @@ def is_outdated(line: str, headers: list[list[str]]) -> bool:
     Other columns, such as the parameters of a sweep, may come first.
     """
     words = words_of(line)
-    similar = [header for header in headers if (Counter(words) & Counter(header)).total() > len(header) / 2]
+    counts = Counter(words)
+    similar = [
+        header
+        for header in headers
+        if not counts.keys().isdisjoint(header) and (counts & Counter(header)).total() > len(header) / 2
+    ]
     shown, is_cut = (words[:-1], True) if words[-1:] == ["…"] else (words, False)
     ends = [shown[shown.index(header[0]) :] if header[0] in shown else shown for header in similar]
     return bool(similar) and not any(
