@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from cli.agent.run_store import (
+    LEFT_BYTES,
     MAX_BYTES,
     MAX_EVENTS,
     MAX_RUN_BYTES,
@@ -150,14 +151,22 @@ def test_the_total_size_is_bounded_and_the_oldest_ended_runs_are_dropped_first(t
     assert runs.end(active["id"])["end_s"]
 
 
-def test_the_number_of_short_runs_is_bounded(tmp_path: Path) -> None:
-    content = "".join(f'{{"run": "{number}", "begin_s": 1, "name": "x"}}\n' for number in range(17_000))
+@pytest.fixture
+def small_limit(monkeypatch: pytest.MonkeyPatch) -> int:
+    """The maximum size of the file is a quarter of the usual one; return it."""
+    monkeypatch.setattr("cli.agent.run_store.MAX_BYTES", MAX_BYTES // 4)
+    monkeypatch.setattr("cli.agent.run_store.LEFT_BYTES", LEFT_BYTES // 4)
+    return MAX_BYTES // 4
+
+
+def test_the_number_of_short_runs_is_bounded(tmp_path: Path, small_limit: int) -> None:
+    content = "".join(f'{{"run": "{number}", "begin_s": 1, "name": "x"}}\n' for number in range(4250))
     (tmp_path / FILE).write_text(content)
     runs = RunStore(tmp_path, FakeClock(), lambda _: None)
-    assert 10_000 < len(runs.all_runs()) < 17_000
-    assert runs.all_runs()[-1]["id"] == "16999"
+    assert 2500 < len(runs.all_runs()) < 4250
+    assert runs.all_runs()[-1]["id"] == "4249"
     runs.begin("one more")
-    assert (tmp_path / FILE).stat().st_size <= MAX_BYTES
+    assert (tmp_path / FILE).stat().st_size <= small_limit
 
 
 def test_changes_waiting_for_the_next_tick_are_bounded(tmp_path: Path) -> None:
@@ -252,14 +261,14 @@ def leased_runs(folder: Path, count: int) -> None:
     (folder / FILE).write_text("".join(lines))
 
 
-def test_runs_that_are_deleted_to_make_room_while_leases_expire_stay_deleted(tmp_path: Path) -> None:
+def test_runs_that_are_deleted_to_make_room_while_leases_expire_stay_deleted(tmp_path: Path, small_limit: int) -> None:
     clock = FakeClock(1_795_000_000.0)
     # Fill the file with runs, so that some must be deleted to make room for the ends of the others.
-    leased_runs(tmp_path, MAX_BYTES // 256)
+    leased_runs(tmp_path, small_limit // 256)
     runs = RunStore(tmp_path, clock, lambda _: None)
     clock.busy(31)
     while runs.read(1.0).events:
-        assert (tmp_path / FILE).stat().st_size <= MAX_BYTES
+        assert (tmp_path / FILE).stat().st_size <= small_limit
     assert all(run["end_s"] for run in runs.all_runs())
     # Every line belongs to a run that is kept.
     assert RunStore(tmp_path, clock, pytest.fail).all_runs() == runs.all_runs()

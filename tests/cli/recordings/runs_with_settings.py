@@ -12,7 +12,7 @@ from tests.collector.merge.recorded_nodes import BEGIN_S, METRICS, busy, record
 
 VERSION, SCHEMA = "cassandra_release_version", "cassandra_schema_version"
 CLUSTER, DC, RACK = "cassandra_cluster_name", "cassandra_datacenter", "cassandra_rack"
-TICKS = 120
+TICKS = 60
 Settings = Mapping[str, str]
 
 

@@ -13,6 +13,7 @@ import zstandard
 from collector.recording.writer import folder_name
 from tests.cli.recordings.conftest import Run
 from tests.collector.merge.recorded_nodes import BEGIN_S, busy, record
+from tests.every import every
 from tests.faults.program import is_clean
 
 HOSTILE = ["a\tb", 'c\n"d",', "../..", "..", "\x1b[31m", "`id`$(id)%s{}'", "cluster", "NA", "1", "true", "é" * 40, ""]
@@ -30,8 +31,9 @@ def rows(path: str) -> list[dict[str, Any]]:
         return list(csv.DictReader(file))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
+@pytest.mark.parametrize("command", ["merge", "plot"])
+@every(
+    "arguments, code, message",
     [
         (["--from", "3000000000"], 1, "no data in this time range"),
         (["--until", "5"], 1, "no data in this time range"),
@@ -51,7 +53,6 @@ def rows(path: str) -> list[dict[str, Any]]:
         (["--table", "t"], 2, "--table needs --keyspace"),
     ],
 )
-@pytest.mark.parametrize("command", ["merge", "plot"])
 def test_invalid_options_are_errors(
     run: Run, rec: Path, command: str, arguments: list[str], code: int, message: str
 ) -> None:

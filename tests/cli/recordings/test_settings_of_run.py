@@ -24,6 +24,7 @@ from exporters.charts.merged_plot_data import footer, node_rows
 from exporters.results.comparison.run_settings import SETTINGS, RunSettings, differing_settings, settings_texts
 from tests.cli.recordings.runs_with_settings import CLUSTER, DC, RACK, SCHEMA, VERSION, run_with_settings, settings
 from tests.collector.merge.interval_columns import columns_of
+from tests.every import every
 
 
 def texts_of(run: RunSettings) -> dict[str, str]:
@@ -102,8 +103,15 @@ def test_unknown_settings_are_not_different(tmp_path: Path) -> None:
     assert list(differing_settings([a], [b])) == []
 
 
-@pytest.mark.parametrize(
-    ("series", "text", "warning"),
+@pytest.fixture
+def plain(tmp_path: Path) -> RunSettings:
+    """The settings of a run of one node."""
+    run_with_settings(tmp_path / "plain", [settings(0)])
+    return run_settings(tmp_path / "plain")
+
+
+@every(
+    "series, text, warning",
     [
         (VERSION, "4.1.9", "not comparable: the Cassandra version is 5.0.8 in A and 4.1.9 in B"),
         (SCHEMA, "v2", "not comparable: the schema version is v1 in A and v2 in B"),
@@ -112,10 +120,11 @@ def test_unknown_settings_are_not_different(tmp_path: Path) -> None:
         (CLUSTER, "d\x1b", "possibly not comparable: the cluster name is c in A and d? in B"),
     ],
 )
-def test_a_difference_in_a_setting_is_a_warning(tmp_path: Path, series: str, text: str, warning: str) -> None:
-    run_with_settings(tmp_path / "a", [settings(0)])
-    run_with_settings(tmp_path / "b", [settings(0, **{series: text})])
-    assert list(differing_settings(*([run_settings(tmp_path / name)] for name in "ab"))) == [warning]
+def test_a_difference_in_a_setting_is_a_warning(
+    tmp_path: Path, plain: RunSettings, series: str, text: str, warning: str
+) -> None:
+    run_with_settings(tmp_path / series, [settings(0, **{series: text})])
+    assert list(differing_settings([plain], [run_settings(tmp_path / series)])) == [warning]
 
 
 def test_a_difference_in_what_makes_a_run_reproducible_is_a_warning_except_for_the_size_of_the_data() -> None:

@@ -16,8 +16,11 @@ from collector.runs.run import Run, RunNode, RunPhase
 from collector.runs.run_file import write_run
 from tests.cli.recordings.runs_with_settings import VERSION, run_with_settings, settings
 from tests.collector.merge.recorded_nodes import BEGIN_S, busy, record
+from tests.every import every
 
 TICKS = 120
+OPERATIONS = 200
+"""The operations per second of a client's result."""
 
 
 def reads_of(number: int, tick: int) -> list[int]:
@@ -63,12 +66,16 @@ def test_the_table_fits_100_columns(runs: Path, capsys: pytest.CaptureFixture[st
 def test_a_shift_of_the_clients_p99_by_less_than_a_servers_bucket_is_found(
     runs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    random = Random(1)  # noqa: S311 - not for cryptography
     for name, median_ns in (("a", 1e6), ("b", 1.1e6)):
-        intervals = []
-        for second in range(TICKS):
-            latencies = Counter(rounded_up(int(median_ns * random.lognormvariate(0, 0.5))) for _ in range(500))
-            intervals.append(ClientInterval(BEGIN_S + second, BEGIN_S + second + 1, 500, {}, Latency(dict(latencies))))
+        random = Random(1)  # noqa: S311 - not for cryptography
+        drawn = [
+            Latency(Counter(rounded_up(int(median_ns * random.lognormvariate(0, 0.5))) for _ in range(OPERATIONS)))
+            for _ in range(20)
+        ]
+        intervals = [
+            ClientInterval(BEGIN_S + second, BEGIN_S + second + 1, OPERATIONS, {}, random.choice(drawn))
+            for second in range(TICKS)
+        ]
         path = runs / "casstat-runs" / name / result_file.FOLDER / "result.json"
         path.parent.mkdir()
         result_file.write_result(path, ClientResult("jmeter", "JMeter", "x", (Operation("read", tuple(intervals)),)))
@@ -80,8 +87,8 @@ def test_a_shift_of_the_clients_p99_by_less_than_a_servers_bucket_is_found(
     assert not [column for column in rows if column.startswith(("read_p", "write_p"))]
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "message"),
+@every(
+    "words, code, message",
     [
         (("a", "--with", "casstat-runs/a"), 2, "is the same run as"),
         (("a", "--with", "x\x1b[2J"), 1, "no such run"),
@@ -101,13 +108,13 @@ def test_invalid_input_is_rejected(
     assert "\x1b" not in errors
 
 
-def test_runs_of_many_machines_with_different_settings_are_compared_with_a_warning(
+def test_runs_with_different_settings_are_merged_in_several_processes_and_compared_with_a_warning(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The merge of this many machines uses several processes.
+    monkeypatch.setattr("collector.merge.merge.SINGLE_TASK_NODES", 1)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     for index, version in enumerate(("4.1.9", "5.0.8")):
-        nodes = [settings(number, **{VERSION: version}) for number in range(9)]
+        nodes = [settings(number, **{VERSION: version}) for number in range(2)]
         run_with_settings(tmp_path / version, nodes, begin_s=BEGIN_S + index)
     assert main(("compare", str(tmp_path / "4.1.9"), "--with", str(tmp_path / "5.0.8"))) == 0
     printed = capsys.readouterr()

@@ -33,6 +33,7 @@ from exporters.live.live_frames import Wanted, frame_of
 from exporters.rows.merged_rows import Choice, table_of
 from tests.collector.merge.recorded_nodes import BEGIN_S, record
 from tests.collector.merge.reference_merge import reference_merge
+from tests.examples import examples
 
 TICKS = 11
 COLLECTORS = ("G1 Young Generation", "ZGC Pauses", "ZGC Cycles")
@@ -200,7 +201,7 @@ def differences(left: Mapping[float, Row], right: Mapping[float, Row]) -> list[t
     ]
 
 
-QUICK = settings(max_examples=6, deadline=None, phases=[Phase.reuse, Phase.generate])
+QUICK = settings(max_examples=examples(6), deadline=None, phases=[Phase.reuse, Phase.generate])
 
 
 @given(clusters(), st.sampled_from([1.0, 5.0]))
