@@ -22,7 +22,6 @@ PARALLEL_FOLDERS = (
     "dashboards/rules/alerts",
     "dashboards/signals",
     "exporters/charts/plots",
-    "exporters/charts/sweep_plots",
     "exporters/report/sections",
     "exporters/sinks",
 )

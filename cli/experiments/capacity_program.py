@@ -42,7 +42,7 @@ from collector.printable import one_line
 from collector.runs.parameter_sweep import SweepSettings, require_command
 from collector.runs.run_texts import accepted_name, command_name
 from collector.stored_json import read_content, value_of
-from exporters.charts.capacity_plot import capacity_plots
+from exporters.charts.experiment_plots import capacity_plots
 from exporters.results.capacity.capacity_output import (
     HEADER,
     conclusions,

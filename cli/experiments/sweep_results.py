@@ -30,7 +30,7 @@ from collector.runs.parameter_sweep import Sweep, SweepRun
 from collector.runs.run import WARM_UP, Run
 from collector.runs.run_file import RunFileError, read_run
 from collector.runs.run_texts import command_name
-from exporters.charts.sweep_plots.sweep_plots import sweep_plots
+from exporters.charts.experiment_plots import sweep_plots
 from exporters.results.summary.phase_summary import NEEDS, coverage_texts, phase_values, time_of_day
 from exporters.results.sweep.run_values import (
     SERVER,

@@ -9,12 +9,12 @@ from collector.load_results.client_result import ClientInterval, ClientResult, L
 from collector.model.histogram import Buckets
 from collector.runs.run import ClientHost, RunCommand, RunNode, RunPhase
 from collector.runs.run import Run as RecordedRun
+from exporters.charts.experiment_plots import _PERCENTILES as PARETO_PERCENTILES
 from exporters.charts.plot_colours import PERCENTILE_STYLES
 from exporters.charts.plot_data import CLUSTER, Phase, PlotData
 from exporters.charts.plots import band, nodes
 from exporters.charts.plots.overview import _LATENCY as OVERVIEW
 from exporters.charts.plots.throughput_latency import _QUANTILES as PLOT_QUANTILES
-from exporters.charts.sweep_plots.pareto_plot import _PERCENTILES as PARETO_PERCENTILES
 from exporters.report.html_report import html_report
 from exporters.report.latency_charts import scatter_chart
 from exporters.report.markdown_report import markdown_report

@@ -12,12 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporters.charts.all_plots import write
+from exporters.charts.experiment_plots import highest_by_cell, pareto_front, sweep_plots
 from exporters.charts.gnuplot_process import draw
 from exporters.charts.plot_data import PlotData
-from exporters.charts.sweep_plots.pareto_plot import pareto_front
-from exporters.charts.sweep_plots.sweep_plots import sweep_plots
-from exporters.charts.sweep_plots.swept_heatmap import highest_by_cell
-from exporters.charts.sweep_plots.swept_lines import swept_lines
+from exporters.charts.swept_lines import swept_lines
 from exporters.results.sweep.sweep_output import (
     COLUMNS,
     ITEM_COLUMNS,

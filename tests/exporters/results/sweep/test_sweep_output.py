@@ -8,12 +8,10 @@ from pathlib import Path
 import pytest
 
 from exporters.charts.all_plots import write
+from exporters.charts.experiment_plots import highest_by_cell, pareto_front, sweep_plots
 from exporters.charts.gnuplot_process import draw
 from exporters.charts.plot_data import PlotData
-from exporters.charts.sweep_plots.pareto_plot import pareto_front
-from exporters.charts.sweep_plots.sweep_plots import sweep_plots
-from exporters.charts.sweep_plots.swept_heatmap import highest_by_cell
-from exporters.charts.sweep_plots.swept_lines import category_axis, numbers_of, parameter_axis, rows_by_line
+from exporters.charts.swept_lines import category_axis, numbers_of, parameter_axis, rows_by_line
 from exporters.results.sweep.sweep_output import COLUMNS, cells, csv_text, json_text, markdown_text, plain_lines
 from exporters.results.sweep.sweep_rows import SweepRow, SweepTable, sweep_table
 from tests.exporters import golden
@@ -112,9 +110,9 @@ def test_numbers_are_recognised(values: list[str], numbers: list[float] | None) 
 
 
 def test_axes_are_in_ascending_order_and_logarithmic_if_values_differ_widely() -> None:
-    assert list(parameter_axis("x", ["100", "1", "9"], 900).positions) == ["1", "9", "100"]
-    assert "set logscale x" in parameter_axis("x", ["100", "1"], 900).commands
-    assert "'50' 50, '100' 100, '200' 200" in parameter_axis("x", ["1", "256"], 436).commands[-1]
-    assert "unset logscale x" in parameter_axis("x", ["100", "0"], 900).commands
+    assert list(parameter_axis(["100", "1", "9"], 900).positions) == ["1", "9", "100"]
+    assert "set logscale x" in parameter_axis(["100", "1"], 900).commands
+    assert "'50' 50, '100' 100, '200' 200" in parameter_axis(["1", "256"], 436).commands[-1]
+    assert "unset logscale x" in parameter_axis(["100", "0"], 900).commands
     assert category_axis("x", ["b", "a"], 900).positions == {"b": 0.0, "a": 1.0}
     assert category_axis("x", ["10", "9"], 900).positions == {"9": 0.0, "10": 1.0}

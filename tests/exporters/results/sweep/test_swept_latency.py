@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from exporters.charts.all_plots import write
+from exporters.charts.experiment_plots import sweep_plots
 from exporters.charts.gnuplot_panel import MAX_RUNS
 from exporters.charts.gnuplot_process import draw
 from exporters.charts.plot_data import PlotData
-from exporters.charts.sweep_plots.sweep_plots import sweep_plots
 from exporters.results.sweep.run_values import CLIENT
 from exporters.results.sweep.sweep_rows import SweepRow, SweepTable
 

@@ -7,8 +7,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from exporters.charts import axes
-from exporters.charts.gnuplot_panel import MAX_RUNS, LineStyle, scale_commands, style_of, title_of
+from exporters.charts.gnuplot_page import Drawing, Page
+from exporters.charts.gnuplot_panel import (
+    MAX_RUNS,
+    LineStyle,
+    axis,
+    legend,
+    plot,
+    scale_commands,
+    side_by_side,
+    style_of,
+    title_of,
+)
+from exporters.charts.plot_columns import Columns, present
 from exporters.charts.plot_text import SMALL_PT, heading, quoted, shortened
+from exporters.results.sweep.sweep_output import source_text
 from exporters.results.sweep.sweep_rows import SweepRow, SweepTable, number_of
 
 # With a greater ratio of the highest to the lowest value, the axis is logarithmic.
@@ -31,18 +44,18 @@ def numbers_of(values: Sequence[str]) -> dict[str, float] | None:
     return numbers if len(set(numbers.values())) == len(set(values)) else None
 
 
-def parameter_axis(axis: str, values: Sequence[str], length_px: float) -> ParameterAxis:
-    """Return the axis (x or y) of a parameter that is drawn as a line."""
+def parameter_axis(values: Sequence[str], length_px: float) -> ParameterAxis:
+    """Return the horizontal axis of a parameter that is drawn as a line."""
     numbers = numbers_of(values)
     if numbers is None or len(numbers) < 2:
-        return category_axis(axis, values, length_px)
+        return category_axis("x", values, length_px)
     ordered = dict(sorted(numbers.items(), key=lambda item: item[1]))
     low, high = min(numbers.values()), max(numbers.values())
     if low > 0 and high / low >= _LOGARITHMIC_RATIO:
         scale = axes.logarithmic(numbers.values(), length_px / _TIC_WIDTH)
     else:
         scale = axes.linear(numbers.values(), length_px / _TIC_WIDTH, low)
-    return ParameterAxis(ordered, scale_commands(axis, scale))
+    return ParameterAxis(ordered, scale_commands("x", scale))
 
 
 def category_axis(axis: str, values: Sequence[str], length_px: float, room_px: float = _LABEL_PX) -> ParameterAxis:
@@ -133,3 +146,94 @@ def rows_by_line(table: SweepTable, parameter: str) -> dict[tuple[str, ...], dic
 
 def _highest(rows: Mapping[str, SweepRow]) -> float:
     return max(row.throughput or 0.0 for row in rows.values())
+
+
+# The columns of a line: the throughput, and the limits of its confidence interval.
+_COLUMNS = 3
+
+
+def draw_throughput(page: Page, table: SweepTable, parameter: str) -> Drawing:
+    box = page.area()
+    swept = swept_lines(table, parameter)
+    x_axis = parameter_axis(swept.values, box.width)
+    data: Columns = {parameter: list(x_axis.positions.values())}
+    for line in swept.lines:
+        rows = [line.rows.get(value) for value in x_axis.positions]
+        data[f"{line.heading} {table.unit.header}"] = [None if row is None else row.throughput for row in rows]
+        data[f"{line.heading} low"] = [None if row is None else row.throughput_low for row in rows]
+        data[f"{line.heading} high"] = [None if row is None else row.throughput_high for row in rows]
+    limits = [row.throughput_high or row.throughput for line in swept.lines for row in line.rows.values()]
+    scale = axes.linear([limit for limit in limits if limit is not None], box.height)
+    runs = "95% confidence intervals" if any(row.low is not None for row in table.rows) else "one run each"
+    commands = [
+        *page.labels("; ".join(part for part in (runs, swept.note) if part)),
+        *page.margins(box),
+        *x_axis.commands,
+        f"set xlabel {quoted(parameter)} tc rgb ink",
+        *axis(page, box, table.unit.axis_label, scale),
+        *(legend(page, box) if len(swept.lines) > 1 else ["unset key"]),
+        *plot([part for line in swept.lines for part in _parts(page, line)]),
+    ]
+    return Drawing(commands, {"": data})
+
+
+def _parts(page: Page, line: SweptLine) -> Sequence[str]:
+    """Return the parts of the `plot` command for a line and its confidence intervals."""
+    style, first = line.style, 2 + (line.number - 1) * _COLUMNS
+    parts = [f"{page.data} using 1:{first} {line.linespoints}"]
+    if any(row.low is not None for row in line.rows.values()):
+        limits = f"{page.data} using 1:{first}:{first + 1}:{first + 2} with yerrorbars"
+        parts.insert(0, f"{limits} lc rgb {style.colour} pt {style.point} ps 0 notitle")
+    return parts
+
+
+# A line has a column for each of them.
+_PERCENTILES = ("p50", "p95")
+
+
+def draw_latency(page: Page, table: SweepTable, parameter: str) -> Drawing:
+    area = page.area()
+    boxes = side_by_side(area, len(_PERCENTILES))
+    swept = swept_lines(table, parameter)
+    x_axis = parameter_axis(swept.values, boxes[0].width)
+    data: Columns = {parameter: list(x_axis.positions.values())}
+    for line in swept.lines:
+        rows = [line.rows.get(value) for value in x_axis.positions]
+        for name in _PERCENTILES:
+            data[_heading(line, name)] = [None if row is None else row.latency_ms(name) for row in rows]
+    shown = [line for line in swept.lines if any(_can_be_drawn(line, name) for name in _PERCENTILES)]
+    drawn = [name for name in _PERCENTILES if any(_can_be_drawn(line, name) for line in shown)]
+    columns = [data[_heading(line, name)] for line in shown for name in _PERCENTILES]
+    scale = axes.logarithmic([value for column in columns for value in present(column)], area.height)
+    source = f"measured by {source_text(table)}" if shown else ""
+    commands = page.labels("; ".join(part for part in (source, swept.note) if part))
+    # A panel without lines cannot have the legend.
+    with_legend = drawn[:1] if len(shown) > 1 else []
+    for name, box in zip(_PERCENTILES, boxes, strict=True):
+        commands += [
+            "",
+            f"# {name}.",
+            *page.margins(box),
+            *x_axis.commands,
+            f"set xlabel {quoted(parameter)} tc rgb ink",
+            *axis(page, box, f"{name} latency, ms", scale),
+            *(legend(page, area) if name in with_legend else ["unset key"]),
+            # Each panel has all lines, because they share a legend.
+            *plot([_part(page, line, name) for line in shown] if name in drawn else []),
+            "unset label",
+        ]
+    return Drawing(commands, {"": data})
+
+
+def _heading(line: SweptLine, percentile: str) -> str:
+    return f"{line.heading} {percentile}_ms"
+
+
+def _can_be_drawn(line: SweptLine, percentile: str) -> bool:
+    """Return whether a logarithmic axis can show any of the line's values."""
+    return any((row.latency_ms(percentile) or 0.0) > 0 for row in line.rows.values())
+
+
+def _part(page: Page, line: SweptLine, percentile: str) -> str:
+    column = 2 + (line.number - 1) * len(_PERCENTILES) + _PERCENTILES.index(percentile)
+    return f"{page.data} using 1:{column} {line.linespoints}"
