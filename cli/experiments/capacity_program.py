@@ -52,9 +52,8 @@ from exporters.results.capacity.capacity_output import (
     step_line,
     step_text,
 )
-from exporters.results.capacity.evidence import StepData
 from exporters.results.capacity.search import SearchPlan, SearchResult, Step, StepResult, search
-from exporters.results.capacity.step_verdict import Failure, Verdict, rate_text, step_verdict
+from exporters.results.capacity.step_verdict import Failure, StepData, Verdict, rate_text, step_verdict
 from exporters.results.summary.conditions import Condition, is_summary_column, similar_column
 
 RATE, DURATION = "rate", "duration"

@@ -23,8 +23,7 @@ from collector.runs.run_texts import step_text
 from exporters.live.frame import Frame, History
 from exporters.live.live_columns import value
 from exporters.live.live_frames import LiveFrames, Wanted
-from exporters.results.capacity.evidence import StepData
-from exporters.results.capacity.step_verdict import Failure
+from exporters.results.capacity.step_verdict import Failure, StepData
 from exporters.results.comparison.amounts import ALL
 from exporters.results.saturation.saturation import GENERATOR, Saturation
 from exporters.results.summary.phase_summary import PhaseSummary, coverage_texts, time_of_day

@@ -32,16 +32,18 @@ from collector.runs.run_file import RunFileError, read_run
 from collector.runs.run_texts import command_name
 from exporters.charts.experiment_plots import sweep_plots
 from exporters.results.summary.phase_summary import NEEDS, coverage_texts, phase_values, time_of_day
-from exporters.results.sweep.run_values import (
+from exporters.results.sweep.sweep_output import csv_text, json_text, markdown_text
+from exporters.results.sweep.sweep_rows import (
     SERVER,
+    RunOutcome,
     RunValues,
+    SweepTable,
     client_run_values,
     content_of_values,
     server_run_values,
+    sweep_table,
     values_of_content,
 )
-from exporters.results.sweep.sweep_output import csv_text, json_text, markdown_text
-from exporters.results.sweep.sweep_rows import RunOutcome, SweepTable, sweep_table
 from exporters.rows.merged_rows import table_of
 
 VALUES_FILE = "sweep-values.json"

@@ -87,23 +87,22 @@ def _interval_text(result: SearchResult) -> str:
 def _rows_of(result: SearchResult) -> list[dict[str, Cell]]:
     """Return a row per step; absent values are None."""
     columns = tuple(dict.fromkeys((*VALUES, *(objective.column for objective in result.objectives))))
-    return [_row(number, step, columns) for number, step in enumerate(result.steps, 1)]
-
-
-def _row(number: int, result: StepResult, columns: Sequence[str]) -> dict[str, Cell]:
-    return {
-        "step": number,
-        "purpose": result.step.purpose,
-        "rate": result.step.rate,
-        "length_s": result.step.length_s,
-        **{name: result.values.get(name) for name in columns},
-        "is_met": result.verdict.is_met,
-        "is_certain": result.verdict.is_certain,
-        "reason": result.verdict.reason or None,
-        "limited_by": result.limited or None,
-        "note": result.note or None,
-        "run": result.folder,
-    }
+    return [
+        {
+            "step": number,
+            "purpose": step.step.purpose,
+            "rate": step.step.rate,
+            "length_s": step.step.length_s,
+            **{name: step.values.get(name) for name in columns},
+            "is_met": step.verdict.is_met,
+            "is_certain": step.verdict.is_certain,
+            "reason": step.verdict.reason or None,
+            "limited_by": step.limited or None,
+            "note": step.note or None,
+            "run": step.folder,
+        }
+        for number, step in enumerate(result.steps, 1)
+    ]
 
 
 def json_text(result: SearchResult, command: Sequence[str]) -> str:
@@ -145,14 +144,12 @@ def markdown_text(result: SearchResult, command: Sequence[str]) -> str:
         "error_share": "errors",
     }
     objectives = ", ".join(f"`{_cell(objective.text)}`" for objective in result.objectives)
-    lines = ["# Capacity", "", *conclusions(result), "", f"- load generator: {_cell(result.generator)}"]
-    lines += [
-        f"- command: `{_cell(join(command))}`",
-        f"- objectives: {objectives}",
-        "",
-        _line([*columns.values(), "verdict", "saturated first"]),
+    header = [*columns.values(), "verdict", "saturated first"]
+    lines = [
+        *("# Capacity", "", *conclusions(result), "", f"- load generator: {_cell(result.generator)}"),
+        *(f"- command: `{_cell(join(command))}`", f"- objectives: {objectives}", ""),
+        *(_line(header), _line(["---"] * len(header))),
     ]
-    lines.append(_line(["---"] * (len(columns) + 2)))
     for row, step in zip(_rows_of(result), result.steps, strict=True):
         cells = [_text(row[name]) for name in columns]
         lines.append(_line([*cells, step.verdict.text, step.limited or "-"]))

@@ -7,9 +7,15 @@ from typing import Any
 
 from collector.printable import indented_json
 from exporters.results.summary.summary_text import number_text
-from exporters.results.sweep.run_values import CLIENT, SERVER
-from exporters.results.sweep.sweep_rows import ERROR_TOLERANCE, NOT_CONVERGED_SHARE, SweepRow, SweepTable
-from exporters.rows.columns import Cell, rounded
+from exporters.results.sweep.sweep_rows import (
+    CLIENT,
+    ERROR_TOLERANCE,
+    NOT_CONVERGED_SHARE,
+    SERVER,
+    SweepRow,
+    SweepTable,
+)
+from exporters.rows.columns import DIGITS, Cell, rounded
 from exporters.texts import aligned_lines, escaped_text, markdown_table, shown
 
 _COMMON_HEADERS = ("mean ms", "p50 ms", "p95 ms", "p99 ms", "errors", "error share", "")
@@ -22,27 +28,28 @@ _KINDS = {
 SCHEMA_VERSION = 1
 ITEM_COLUMNS = ("items_per_s", "items_per_s_low", "items_per_s_high")
 """The columns that only a table with a throughput in items has."""
-_ALL_COLUMNS = (
-    "runs",
-    "failed",
-    "missing",
-    "ops_per_s",
-    "ops_per_s_low",
-    "ops_per_s_high",
-    *ITEM_COLUMNS,
-    "whole_ops_per_s",
-    "converged",
-    "mean_ms",
-    "p50_ms",
-    "p95_ms",
-    "p99_ms",
-    "errors",
-    "error_share",
-    "best",
-    "problem",
-    "node_intervals_missing",
-)
-COLUMNS = tuple(name for name in _ALL_COLUMNS if name not in ITEM_COLUMNS)
+_ATTRIBUTES = {
+    "runs": "runs",
+    "failed": "failed",
+    "missing": "missing",
+    "ops_per_s": "ops_per_s",
+    "ops_per_s_low": "low",
+    "ops_per_s_high": "high",
+    **dict(zip(ITEM_COLUMNS, ("throughput", "throughput_low", "throughput_high"), strict=True)),
+    "whole_ops_per_s": "whole_ops_per_s",
+    "converged": "has_converged",
+    "mean_ms": "mean_ms",
+    "p50_ms": "p50_ms",
+    "p95_ms": "p95_ms",
+    "p99_ms": "p99_ms",
+    "errors": "errors",
+    "error_share": "error_share",
+    "best": "is_best",
+    "problem": "problem",
+    "node_intervals_missing": "intervals_missing",
+}
+"""For each column: the attribute of a row with its cells."""
+COLUMNS = tuple(name for name in _ATTRIBUTES if name not in ITEM_COLUMNS)
 """The names of the columns of every table, which follow those of the parameters."""
 _SHARE_DIGITS = 6
 
@@ -160,35 +167,14 @@ def _remarks(row: SweepRow) -> Iterator[str]:
 
 def _columns_of(table: SweepTable) -> tuple[str, ...]:
     """Return the names of the table's columns that follow those of the parameters."""
-    return _ALL_COLUMNS if table.items_per_op else COLUMNS
+    return tuple(_ATTRIBUTES) if table.items_per_op else COLUMNS
 
 
 def _cells_of(table: SweepTable, row: SweepRow) -> dict[str, Cell | bool]:
     """Return the cells of a row of the table by column; None for unknown values."""
-    values = (
-        row.runs,
-        row.failed,
-        row.missing,
-        rounded(row.ops_per_s),
-        rounded(row.low),
-        rounded(row.high),
-        rounded(row.throughput),
-        rounded(row.throughput_low),
-        rounded(row.throughput_high),
-        rounded(row.whole_ops_per_s),
-        row.has_converged,
-        rounded(row.mean_ms),
-        rounded(row.p50_ms),
-        rounded(row.p95_ms),
-        rounded(row.p99_ms),
-        rounded(row.errors),
-        rounded(row.error_share, _SHARE_DIGITS),
-        row.is_best,
-        row.problem or None,
-        rounded(row.intervals_missing),
-    )
-    cells = dict(zip(_ALL_COLUMNS, values, strict=True))
-    return {name: cells[name] for name in _columns_of(table)}
+    values = {name: getattr(row, _ATTRIBUTES[name]) for name in _columns_of(table)}
+    cells = {name: rounded(value, _SHARE_DIGITS if name == "error_share" else DIGITS) for name, value in values.items()}
+    return {**cells, "problem": row.problem or None}
 
 
 def csv_text(table: SweepTable) -> str:

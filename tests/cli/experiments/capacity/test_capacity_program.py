@@ -20,8 +20,8 @@ from cli.experiments.capacity_program import CapacityOptions, Recording, capacit
 from cli.experiments.capacity_steps import RecordedStep
 from cli.record.command.supervised_command import CommandResult
 from cli.record.record_program import Around, RecordedRun, RecordSettings
-from exporters.results.capacity.evidence import StepData
 from exporters.results.capacity.search import SearchPlan
+from exporters.results.capacity.step_verdict import StepData
 from exporters.results.saturation.saturation import CPU, GENERATOR, Finding, Resource, Saturation
 from exporters.results.summary.conditions import condition_of
 from tests.every import every

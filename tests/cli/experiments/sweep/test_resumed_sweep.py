@@ -17,7 +17,7 @@ from cli.record.record_program import RecordSettings
 from cli.run_folder import run_folder_name
 from cli.runs.summary_file import SUMMARY_FILE
 from collector.runs.parameter_sweep import FILE, SweepRun, read_sweep, write_sweep
-from exporters.results.sweep.run_values import content_of_values
+from exporters.results.sweep.sweep_rows import content_of_values
 from tests.exporters.results.sweep.swept import client_run
 
 NODE, COMMAND = "127.0.0.1:8778", ("true", "{c}", "{batch}")

@@ -9,7 +9,7 @@ from math import log
 
 import numpy as np
 
-from exporters.results.capacity.evidence import StepData
+from exporters.results.capacity.step_verdict import StepData
 from exporters.results.comparison.amounts import ALL, ClientBins
 from exporters.results.comparison.inference import Array
 from exporters.rows.columns import Cell

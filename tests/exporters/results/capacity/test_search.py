@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporters.results.capacity.evidence import StepData
 from exporters.results.capacity.search import CONFIRMATION, Bracket, SearchPlan, Step, bracket, rounded_rate, search
-from exporters.results.capacity.step_verdict import Verdict, step_verdict
+from exporters.results.capacity.step_verdict import StepData, Verdict, step_verdict
 from exporters.results.summary.conditions import Condition, condition_of
 from tests.exporters.results.capacity.simulated_queue import (
     CLOSED_CAPACITY,

@@ -10,13 +10,15 @@ from hypothesis import strategies as st
 
 from collector.model.histogram import Buckets, upper_bounds_of
 from collector.node.metrics.requests import COUNTED, Operation
-from exporters.results.capacity.evidence import StepData, evidence_of, ratio_interval
 from exporters.results.capacity.step_verdict import (
     Failure,
+    StepData,
     Verdict,
     achieved_verdict,
     backlog_growth,
     combined,
+    evidence_of,
+    ratio_interval,
     refused_verdict,
     step_verdict,
     verdict_on,

@@ -14,7 +14,7 @@ from collector.load_results.load_span import LoadTimes, with_stall, with_true_ed
 from collector.load_results.operation_times import OperationTimes
 from exporters.results.comparison.amounts import ALL, client_bins
 from exporters.results.summary.client_values import client_points, client_span, client_values
-from exporters.results.sweep.run_values import client_run_values
+from exporters.results.sweep.sweep_rows import client_run_values
 
 T_S = 1_795_000_000.0
 RATES = st.floats(2.5, 400.0)

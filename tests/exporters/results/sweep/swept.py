@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from collector.load_results.client_result import Latency
-from exporters.results.sweep.run_values import CLIENT, RunValues
-from exporters.results.sweep.sweep_rows import RunOutcome, SweepTable, sweep_table
+from exporters.results.sweep.sweep_rows import CLIENT, RunOutcome, RunValues, SweepTable, sweep_table
 
 NS_PER_MS = 1_000_000
 

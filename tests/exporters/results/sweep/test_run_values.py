@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from collector.load_results.client_result import ClientInterval, ClientResult, Latency, Operation
 from collector.model.histogram import Buckets
 from collector.node.metrics.requests import COUNTED
-from exporters.results.sweep.run_values import (
+from exporters.results.sweep.sweep_rows import (
     CLIENT,
     SERVER,
     RunValues,

@@ -9,13 +9,15 @@ from hypothesis import strategies as st
 
 from collector.load_results.client_result import Latency
 from collector.model.histogram import Buckets
-from exporters.results.sweep.run_values import CLIENT, SERVER, RunValues
 from exporters.results.sweep.sweep_output import plain_lines
 from exporters.results.sweep.sweep_rows import (
+    CLIENT,
     ERROR_TOLERANCE,
     NO_CLIENT_RESULT,
     NO_INTERVAL,
+    SERVER,
     RunOutcome,
+    RunValues,
     SweepRow,
     confidence_interval,
     sweep_table,

@@ -12,8 +12,7 @@ from exporters.charts.experiment_plots import sweep_plots
 from exporters.charts.gnuplot_panel import MAX_RUNS
 from exporters.charts.gnuplot_process import draw
 from exporters.charts.plot_data import PlotData
-from exporters.results.sweep.run_values import CLIENT
-from exporters.results.sweep.sweep_rows import SweepRow, SweepTable
+from exporters.results.sweep.sweep_rows import CLIENT, SweepRow, SweepTable
 
 RUN = PlotData("sweep", 1.0, (), {})
 PANELS = ("p50", "p95")
