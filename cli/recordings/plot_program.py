@@ -20,7 +20,7 @@ from collector.runs.run import TOTAL, WARM_UP, RunPhase
 from collector.runs.run_file import is_run
 from exporters.charts import merged_plot_data
 from exporters.charts.gnuplot_panel import MAX_RUNS
-from exporters.charts.overlay.aligned_runs import PhaseRows, aligned, merged_phases
+from exporters.charts.merged_plot_data import PhaseRows, aligned, merged_phases
 from exporters.charts.plot_data import PlotData
 
 if TYPE_CHECKING:

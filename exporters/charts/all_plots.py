@@ -71,7 +71,7 @@ OVERLAYS: tuple[Plot, ...] = (
         overlaid_percentiles.size,
     ),
 )
-"""The plots of several runs (see `exporters.charts.overlay.aligned_runs`)."""
+"""The plots of several runs (see `exporters.charts.merged_plot_data`)."""
 
 
 def write(

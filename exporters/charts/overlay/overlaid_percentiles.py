@@ -8,7 +8,7 @@ from collector.node.metrics.requests import OPERATIONS, Operation
 from exporters.charts import axes
 from exporters.charts.gnuplot_page import Drawing, Page
 from exporters.charts.gnuplot_panel import axis, legend, plot, stack, style_of, title_of
-from exporters.charts.overlay.aligned_runs import bucket_key
+from exporters.charts.merged_plot_data import bucket_key
 from exporters.charts.overlay.overlaid_lines import kind_note, shown_kinds
 from exporters.charts.plot_columns import Columns, axis_steps, curves, decades, decades_of, present, total_buckets
 from exporters.charts.plot_data import PlotData

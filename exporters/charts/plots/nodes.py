@@ -1,8 +1,12 @@
-"""Draws one cell per node, all on the same scales, or a band if there are many nodes."""
+"""Draws one cell per node, all on the same scales, or a band if there are many nodes.
+
+The band is the spread of the nodes: the lowest, median and highest value at each time.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
+from statistics import median
 
 from collector.node.metrics.requests import Operation
 from exporters.charts import axes
@@ -18,15 +22,101 @@ from exporters.charts.gnuplot_panel import (
     hover,
     legend,
     plot,
+    shared_timeline,
     stack,
     time_axis_commands,
     values_of,
 )
 from exporters.charts.plot_colours import OPERATION_STYLES, PERCENTILE_STYLES
-from exporters.charts.plot_columns import Columns, Values, node_columns, shown_operations, slowest, thinned
+from exporters.charts.plot_columns import (
+    Columns,
+    Values,
+    has_isolated,
+    node_columns,
+    present,
+    shown_operations,
+    slowest,
+    thinned,
+)
 from exporters.charts.plot_data import PlotData, gaps_of, span_text
 from exporters.charts.plot_text import LANE_PX, TEXT_PT, heading, shortened
-from exporters.charts.plots import band
+
+_BAND_PX = 190
+
+
+@dataclass(frozen=True)
+class _BandPanel:
+    """A panel: the column in the data file, its label, and its style; `log` is whether its axis is logarithmic."""
+
+    name: str
+    label: str
+    style: LineStyle
+    log: bool
+
+
+def band_size(run: PlotData) -> tuple[int, int]:
+    """Return the default width and height in pixels."""
+    return 1200, 140 + _BAND_PX * len(_band_panels(run))
+
+
+def _band_panels(run: PlotData) -> list[_BandPanel]:
+    operations = shown_operations(run)
+    styles = {operation: LineStyle(*OPERATION_STYLES[operation.word]) for operation in operations}
+    panels = [_BandPanel(f"{one.plural}_per_s", f"{one.title}/s", style, log=False) for one, style in styles.items()]
+    for operation, style in styles.items():
+        label = f"{operation.title.removesuffix('s')} p99, ms"
+        panels.append(_BandPanel(f"{operation.word}_p99_ms", label, style, log=True))
+    return panels
+
+
+def draw_band(page: Page) -> Drawing:
+    run, panels = page.run, _band_panels(page.run)
+    data = _band_data(run, 2 * page.width)
+    timeline = shared_timeline(page)
+    area = page.area(timeline.height)
+    boxes = stack(area, len(panels))
+    commands = [f"x(n) = column(n) + {run.zone_s}", *timeline.lines()]
+    commands += [*page.labels(span_text(run)), *timeline.label_commands(area.top)]
+    for panel, box in zip(panels, boxes, strict=True):
+        commands += [
+            "",
+            f"# {panel.label}: lowest, median and highest node.",
+            *time_axis_commands(timeline.axis, labels=box is boxes[-1]),
+            *_band_panel(page, box, data, panel),
+            "unset label",
+        ]
+    return Drawing(commands, {"": data})
+
+
+def _band_data(run: PlotData, limit: int) -> Columns:
+    columns: dict[str, Values] = {"time": list(run.times)}
+    by_node = [node_columns(run, node) for node in run.nodes]
+    for panel in _band_panels(run):
+        times = [present(values) for values in zip(*(of_node[panel.name] for of_node in by_node), strict=True)]
+        for statistic, of in (("min", min), ("median", median), ("max", max)):
+            columns[f"{panel.name}_{statistic}"] = [of(values) if values else None for values in times]
+    return thinned(columns, limit)
+
+
+def _band_panel(page: Page, box: Box, data: Columns, panel: _BandPanel) -> list[str]:
+    name, label, style, log = panel.name, panel.label, panel.style, panel.log
+    low, middle, high = (data[f"{name}_{statistic}"] for statistic in ("min", "median", "max"))
+    scale = (axes.logarithmic if log else axes.linear)([*present(low), *present(high)], box.height)
+    edges = f"(column('{name}_min')):(column('{name}_max'))"
+    # An isolated interval is visible only as a box.
+    width = page.run.interval_s
+    isolated = f"(column('{name}_median')):(x(1)-{width:g}):(x(1)):{edges} with boxxyerror"
+    shape = isolated if has_isolated(middle) else f"{edges} with filledcurves"
+    fill = f"fc rgb {style.colour} fs transparent solid 0.3 noborder"
+    line = Line("median node", f"column('{name}_median')", middle, style)
+    band = f"{page.data} using (x(1)):{shape} {fill} title 'lowest to highest'"
+    return [
+        *page.margins(box),
+        *axis(page, box, label, scale),
+        *legend(page, box),
+        *plot([band, line.plot(page), *hover(page, box, [line])] if can_be_drawn(line, log) else []),
+    ]
+
 
 MAX_NODES = 12
 _ROW_PX = 300
@@ -51,13 +141,13 @@ class Cell:
 def size(run: PlotData) -> tuple[int, int]:
     """Return the default width and height in pixels."""
     if len(run.nodes) > MAX_NODES:
-        return band.size(run)
+        return band_size(run)
     return 1200, 140 + _ROW_PX * max(2, _grid(len(run.nodes))[1])
 
 
 def draw(page: Page) -> Drawing:
     if len(page.run.nodes) > MAX_NODES:
-        return band.draw(page)
+        return draw_band(page)
     run = page.run
     data = _data(run, 2 * page.width)
     operations = shown_operations(run)

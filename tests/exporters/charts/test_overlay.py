@@ -14,7 +14,7 @@ from exporters.charts.all_plots import OVERLAYS, write
 from exporters.charts.gnuplot_page import Page
 from exporters.charts.gnuplot_panel import MAX_RUNS, style_of
 from exporters.charts.gnuplot_process import draw
-from exporters.charts.overlay.aligned_runs import PhaseClient, PhaseRows, aligned, bucket_key, phase_client
+from exporters.charts.merged_plot_data import PhaseClient, PhaseRows, aligned, bucket_key, phase_client
 from exporters.charts.overlay.overlaid_lines import shown_kinds
 from exporters.charts.plot_colours import THEMES
 from exporters.charts.plot_data import CLUSTER, PlotData, Row, missing

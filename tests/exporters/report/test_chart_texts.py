@@ -12,7 +12,7 @@ from collector.runs.run import Run as RecordedRun
 from exporters.charts.experiment_plots import _PERCENTILES as PARETO_PERCENTILES
 from exporters.charts.plot_colours import PERCENTILE_STYLES
 from exporters.charts.plot_data import CLUSTER, Phase, PlotData
-from exporters.charts.plots import band, nodes
+from exporters.charts.plots import nodes
 from exporters.charts.plots.overview import _LATENCY as OVERVIEW
 from exporters.charts.plots.throughput_latency import _QUANTILES as PLOT_QUANTILES
 from exporters.report.html_report import html_report
@@ -158,7 +158,7 @@ def test_operations_other_than_reads_and_writes_are_in_all_charts() -> None:
         for number, node in ((1, "n1"), (2, "n2"))
         for name in ("cas_writes_per_s", "cas_write_p99_ms")
     }
-    band_columns = band._data(replace(merged, rows=rows), 1000)
+    band_columns = nodes._band_data(replace(merged, rows=rows), 1000)
     assert band_columns["cas_writes_per_s_median"] == [5.0] * RUN_S
 
 
