@@ -25,7 +25,7 @@ from cli.runs.run_saturation import saturation_of
 from cli.runs.run_views import run_views
 from cli.setup.demo.demo_node import Node
 from collector.runs.run_file import read_run
-from exporters.report.sections.first_saturated import saturation_text
+from exporters.report.verdict import saturation_text
 from exporters.results.saturation.saturation import CPU, DISK, GC, GENERATOR, HOT_NODE, UNAVAILABLE, Resource
 from tests.real.programs import program
 from tests.waiting import eventually

@@ -22,7 +22,6 @@ PARALLEL_FOLDERS = (
     "dashboards/rules/alerts",
     "dashboards/signals",
     "exporters/charts/plots",
-    "exporters/report/sections",
     "exporters/sinks",
 )
 MIN_LINES, MAX_LINES = 60, 450

@@ -125,7 +125,7 @@ Block = Paragraph | Command | Table | Chart
 
 @dataclass(frozen=True)
 class Section:
-    """A section with a title; a section without blocks is not shown."""
+    """A section with a title."""
 
     title: str
     blocks: Sequence[Block]

@@ -65,14 +65,6 @@ class TimePanel:
     height: int = _HEIGHT_PX
 
 
-@dataclass(frozen=True)
-class Annotations:
-    """The gaps and events that a time chart shows."""
-
-    gaps: Sequence[Gap] = ()
-    marks: Sequence[Mark] = ()
-
-
 def node_lines(run: PlotData, node: str) -> list[TimeLine]:
     """Return the lines of a node, or of the cluster: reads, writes and their p99, including those without values."""
     return [_line_of(run, name, unit, style, series(run, node, column)) for column, name, unit, style in _USUAL]
@@ -115,7 +107,8 @@ def time_chart(
     title: str,
     run: PlotData,
     panels: Sequence[TimePanel],
-    annotations: Annotations,
+    gaps: Sequence[Gap],
+    marks: Sequence[Mark],
     texts: Sequence[str] = (),
 ) -> Chart | None:
     """Return the chart of those panels that have values; None if none has.
@@ -136,8 +129,8 @@ def time_chart(
         time_tics(axis),
         _points(lines, axis),
         [*line_texts, *texts],
-        time_spans(run, axis, annotations.gaps),
-        [Event(axis.px(group.time_s), group.details(run.zone_s)) for group in groups(annotations.marks, axis)],
+        time_spans(run, axis, gaps),
+        [Event(axis.px(group.time_s), group.details(run.zone_s)) for group in groups(marks, axis)],
         TimeRange(axis.begin_s, axis.end_s, run.zone_s),
     )
 
@@ -231,7 +224,8 @@ def node_charts(run: PlotData) -> list[Chart]:
                 TimePanel("operations/s", rates[node], scale=rate_scale, height=_NODE_PX),
                 TimePanel("p99, ms", [slowest[node], *tails[node]], log=True, scale=tail_scale, height=_NODE_PX),
             ],
-            Annotations(gaps_of(run, node), [mark for mark in run.marks if mark.node == node]),
+            gaps_of(run, node),
+            [mark for mark in run.marks if mark.node == node],
         )
         for number, node in enumerate(run.nodes, 1)
         if node in kept

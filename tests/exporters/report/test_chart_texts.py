@@ -21,8 +21,8 @@ from exporters.report.markdown_report import markdown_report
 from exporters.report.report_blocks import Chart, Command
 from exporters.report.report_content import report_of
 from exporters.report.report_data import ReportData
-from exporters.report.sections.reproduction import reproduction
 from exporters.report.svg_chart import figure
+from exporters.report.table_sections import reproduction
 from exporters.report.time_charts import node_charts
 from exporters.results.comparison.run_settings import RunSettings
 from tests.exporters.charts.runs import BEGIN_S, synthetic
@@ -177,12 +177,12 @@ def test_the_command_that_repeats_a_run_names_its_nodes_cool_down_and_client_hos
     run = RecordedRun(
         "load", 0.0, 70.2, "0.1.0", nodes=nodes, command=RunCommand(("a", "b"), 0.0), phases=phases, client_hosts=hosts
     )
-    blocks = reproduction(replace(without_values(), settings=RunSettings(run))).blocks
+    blocks = list(reproduction(replace(without_values(), settings=RunSettings(run))))
     assert any("NODE... stands for the addresses of n1, n2." in str(block) for block in blocks)
     (command,) = [block.text for block in blocks if isinstance(block, Command)]
     assert command == ("casstat record NODE... --name load --cool-down 10s --client-host me@client -- a b")
     options = ("--client", "a b.csv", "--redact", "REDACTED", "10.0.0.1")
-    blocks = reproduction(replace(without_values(), settings=RunSettings(replace(run, options=options)))).blocks
+    blocks = list(reproduction(replace(without_values(), settings=RunSettings(replace(run, options=options)))))
     (command,) = [block.text for block in blocks if isinstance(block, Command)]
     assert command == (
         "casstat record --name load --client-host me@client --client 'a b.csv' --redact REDACTED 10.0.0.1 -- a b"

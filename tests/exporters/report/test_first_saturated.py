@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from exporters.report.sections.first_saturated import saturation_text
+from exporters.report.verdict import saturation_text
 from exporters.results.saturation.saturation import CPU, GENERATOR, NETWORK, Finding, HotTable, Saturation
 from tests.exporters.charts.runs import BEGIN_S
 

@@ -14,7 +14,7 @@ from collector.runs.run import NodeClock
 from exporters.report.html_report import html_report
 from exporters.report.report_blocks import Report, Section, Table
 from exporters.report.report_content import report_of
-from exporters.report.sections.nodes_and_clocks import nodes_and_clocks
+from exporters.report.table_sections import nodes_and_clocks
 from exporters.results.comparison.run_settings import RunSettings
 from tests.exporters.report.hostile_report import HOSTILE, facts, without_values
 
@@ -86,8 +86,7 @@ def test_only_words_too_long_for_a_column_are_broken() -> None:
 def test_a_clock_offset_of_zero_has_no_minus_sign() -> None:
     data = without_values()
     node = replace(data.run.nodes[0], clocks=(NodeClock(0.0, -0.00004, 0.0001),))
-    section = nodes_and_clocks(replace(data, settings=RunSettings(replace(data.run, nodes=(node,)))))
-    (table,) = section.blocks
+    (table,) = nodes_and_clocks(replace(data, settings=RunSettings(replace(data.run, nodes=(node,)))))
     assert isinstance(table, Table)
     assert "+0.0 ms ± 0.1 ms (1 measurement)" in table.rows[0]
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from collector.load_results.client_result import ClientInterval, ClientResult, Operation
 from collector.runs.run import Run as RecordedRun
 from exporters.charts.plot_data import CLUSTER, PlotData, Row, missing
+from exporters.report.chart_sections import throughput_table
 from exporters.report.report_blocks import Block, Paragraph, Table
 from exporters.report.report_content import report_of
 from exporters.report.report_data import ReportData
-from exporters.report.sections.over_time import throughput_table
 from exporters.results.comparison.run_settings import RunSettings
 from exporters.results.summary.client_values import client_values
 from exporters.results.summary.phase_summary import PhaseSummary

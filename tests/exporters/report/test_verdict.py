@@ -8,7 +8,7 @@ from collector.runs.run import Run as RecordedRun
 from exporters.charts.plot_data import PlotData
 from exporters.report.report_blocks import Paragraph
 from exporters.report.report_data import ReportData
-from exporters.report.sections.verdict import verdict
+from exporters.report.verdict import verdict
 from exporters.results.comparison.run_settings import RunSettings
 from exporters.results.summary.phase_summary import PhaseSummary
 from exporters.rows.columns import Cell
@@ -20,7 +20,7 @@ USUAL = {"reads_per_s": 84.0, "read_p99_ms": 1.5, "writes_per_s": 166.0, **ERROR
 def texts_of(values: Mapping[str, Cell]) -> str:
     settings = RunSettings(RecordedRun("run", 0.0, 60.0, "0.1.0"), {})
     data = ReportData(settings, PlotData("run", 1.0, [], {}), "", [PhaseSummary("main", 0.0, 60.0, values, {})])
-    return " ".join(block.text for block in verdict(data).blocks if isinstance(block, Paragraph))
+    return " ".join(block.text for block in verdict(data) if isinstance(block, Paragraph))
 
 
 @pytest.mark.parametrize("others", [{}, {"range_reads": 0, "range_reads_per_s": 0.0, "cas_writes": None}])

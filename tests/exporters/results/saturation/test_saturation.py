@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporters.report.sections.first_saturated import saturation_text
+from exporters.report.verdict import saturation_text
 from exporters.results.saturation.saturation import (
     CPU,
     DISK,

@@ -1,37 +1,78 @@
-"""The section with throughput and p99 over time, the client's above the cluster's, and a table of the throughput.
+"""The sections with charts, and the events, which the charts over time mark.
 
-The table has the average, lowest and highest throughput of the intervals in the measured phases.
+Over time, the throughput and p99 of the client are above those of the cluster, and a table has the average, lowest and
+highest throughput of the intervals in the measured phases.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from math import inf
 from operator import attrgetter
 from statistics import fmean
 
 from collector.load_results.client_result import ClientResult
 from collector.load_results.result_checks import TOLERANCE
+from collector.merge.coverage import NO_ANSWER
 from collector.node.metrics.requests import OPERATIONS
 from collector.printable import count_text
+from collector.runs.run_texts import step_text
 from exporters.charts.plot_columns import present, series
 from exporters.charts.plot_data import CLUSTER, Mark, PlotData, missing
-from exporters.report.report_blocks import Block, Paragraph, Section, Table
+from exporters.report.latency_charts import latency_heat_map, percentile_chart, scatter_chart
+from exporters.report.report_blocks import Block, Paragraph, Table
 from exporters.report.report_data import ReportData
-from exporters.report.sections.events import events_of
 from exporters.report.time_charts import (
-    Annotations,
     TimePanel,
     client_lines,
+    node_charts,
     node_lines,
     other_lines,
     resource_panels,
     slowest_line,
     time_chart,
 )
-from exporters.results.summary.client_values import TOLERANCE_S, client_points
-from exporters.results.summary.phase_summary import PhaseSummary, occurring
+from exporters.results.summary.client_values import TOLERANCE_S, client_points, combined_latency, total_within
+from exporters.results.summary.phase_summary import PhaseSummary, gap_text, occurring
 from exporters.results.summary.summary_text import number_text
 from exporters.rows.operation_columns import TOTAL_RATE
 from exporters.texts import clock_text, shown
+
+MAX_ROWS = 200
+_RUN = "run"
+"""The kind of events with which agents log the beginning and the marks of runs."""
+
+
+def events_of(data: ReportData) -> list[Mark]:
+    """Return the run's marks, and the nodes' events and gaps, in chronological order.
+
+    The nodes' copies of the marks are left out, and so are single intervals that a busy machine did not sample.
+    """
+    marks = [Mark(mark.time_s, "", "mark", mark.text) for mark in data.run.marks]
+    steps = [Mark(step.time_s, "", "clock", step_text(step)) for step in data.run.clock_steps]
+    events = [event for event in data.merged.marks if event.kind != _RUN]
+    gaps = [
+        Mark(gap.begin_s, node.node, gap.cause, gap_text(gap, partial(clock_text, zone_s=data.zone_s)))
+        for node in data.gaps
+        for gap in node.gaps
+        if gap.cause == NO_ANSWER or gap.intervals > 1
+    ]
+    return sorted([*marks, *steps, *events, *gaps], key=lambda mark: mark.time_s)
+
+
+def events(data: ReportData) -> Iterator[Block]:
+    marks = events_of(data)
+    if not marks:
+        yield Paragraph("No marks, and no events on the nodes.")
+        return
+    rows = [
+        [clock_text(mark.time_s, data.zone_s), shown(mark.kind), shown(mark.node) or "run", shown(mark.text)]
+        for mark in marks[:MAX_ROWS]
+    ]
+    yield Table("Marks of the run, and events on the nodes", ["at", "kind", "on", "text"], rows, 4)
+    if len(marks) > MAX_ROWS:
+        yield Paragraph(f"{count_text(len(marks) - MAX_ROWS, 'later event')} not shown.")
+
 
 # The maximum number of gaps in the text alternative.
 _MAX_GAPS = 10
@@ -42,7 +83,7 @@ _HEADER = ("", "time", "average", "lowest", "at", "highest", "at")
 _MAX_INTERVALS = 1.5
 
 
-def over_time(data: ReportData) -> Section:
+def over_time(data: ReportData) -> Iterator[Block]:
     run = data.merged
     begin_s = run.times[0] - run.interval_s if run.times else 0.0
     end_s = run.times[-1] if run.times else 0.0
@@ -62,10 +103,10 @@ def over_time(data: ReportData) -> Section:
         for gap in gaps
     ]
     marks = [Mark(mark.time_s, shown(mark.node), mark.kind, shown(mark.text)) for mark in events_of(data)]
-    chart = time_chart(
-        "over-time", "Throughput and p99 over time", run, panels, Annotations(gaps, marks), texts[:_MAX_GAPS]
-    )
-    return Section("Over time", [*([chart] if chart else []), *throughput_table(data, missing_nodes.incomplete)])
+    title = "Throughput and p99 over time"
+    if chart := time_chart("over-time", title, run, panels, gaps, marks, texts[:_MAX_GAPS]):
+        yield chart
+    yield from throughput_table(data, missing_nodes.incomplete)
 
 
 @dataclass(frozen=True)
@@ -178,3 +219,24 @@ def _row(name: str, intervals: Sequence[_Interval], zone_s: int) -> list[str]:
     highest = max(intervals, key=attrgetter("per_s"))
     cells = [cell for end in (lowest, highest) for cell in (number_text(end.per_s, 0), clock_text(end.end_s, zone_s))]
     return [name, f"{covered_s:.0f} s", number_text(average, 0), *cells]
+
+
+def each_node(data: ReportData) -> Iterator[Block]:
+    charts = node_charts(data.merged)
+    yield from charts
+    others = len(data.merged.nodes) - len(charts)
+    if charts and others:
+        yield Paragraph(f"Not shown: {count_text(others, 'other node')} without values, or with a lower p99.")
+
+
+def latency_distribution(data: ReportData) -> Iterator[Block]:
+    total = data.total
+    begin_s, end_s = (total.begin_s, total.end_s) if total else (-inf, inf)
+    totals = [total_within(operation, begin_s, end_s) for result in data.results for operation in result.operations]
+    kind, client = combined_latency(total for total in totals if total)
+    charts = [
+        percentile_chart(data, client, kind),
+        *(latency_heat_map(data.merged, operation) for operation in OPERATIONS),
+        scatter_chart(data.merged),
+    ]
+    yield from (chart for chart in charts if chart)

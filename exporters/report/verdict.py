@@ -1,4 +1,7 @@
-"""The first section: how the run ended, its throughput and p99, and everything that went wrong."""
+"""The sections about the outcome: the verdict, which comes first, and what was saturated first.
+
+The verdict states how the run ended, its throughput and p99, and everything that went wrong.
+"""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -10,10 +13,10 @@ from collector.printable import count_text
 from collector.runs.cluster_members import member_texts
 from collector.runs.run import Run
 from collector.runs.run_texts import same_node_text, step_text
-from exporters.report.report_blocks import Paragraph, Section
+from exporters.report.report_blocks import Block, Paragraph, Table
 from exporters.report.report_data import ReportData
-from exporters.report.sections.first_saturated import saturation_text
 from exporters.results.comparison.run_settings import RunSettings, setting_pairs
+from exporters.results.saturation.saturation import Finding, Saturation
 from exporters.results.summary.phase_summary import (
     PhaseSummary,
     coverage_texts,
@@ -27,11 +30,56 @@ from exporters.rows.operation_columns import TOTAL_RATE
 from exporters.texts import clock_text, list_text, shown, value_text
 
 
-def verdict(data: ReportData) -> Section:
-    problems = [Paragraph(text, is_problem=True) for text in _problems(data)]
-    passed = [Paragraph(text) for text in _passed_checks(data)]
-    limiting = [] if data.saturation is None else [Paragraph(saturation_text(data.saturation, data.zone_s))]
-    return Section("Verdict", [*_beginning(data), *limiting, *problems, *passed])
+def first_saturated(data: ReportData) -> Iterator[Block]:
+    if data.saturation is None:
+        return
+    rows = [_row(finding, data.zone_s) for finding in data.saturation.findings]
+    shown_names = {finding.resource.name for finding in data.saturation.findings}
+    unknown = [resource for resource in data.saturation.unmeasured if resource.name not in shown_names]
+    rows += [[resource.name, "unknown", "-", resource.unknown_text or "-"] for resource in unknown]
+    yield Table("Resources in the measured phases", ["resource", "state", "on", "measured"], rows, 4)
+
+
+def saturation_text(saturation: Saturation, zone_s: int) -> str:
+    """Return a sentence that names the resource that was saturated first."""
+    first = saturation.first
+    if first is not None and first.begin_s is not None:
+        time = clock_text(first.begin_s, zone_s)
+        return f"Limited first by: {first.resource.name} ({shown(first.host)}), from {time}: {_measured(first)}."
+    remarks = [resource.unknown_text for resource in saturation.unmeasured if resource.unknown_text]
+    if not saturation.is_undetermined:
+        return f"Nothing was saturated ({'; '.join(remarks)})." if remarks else "Nothing was saturated."
+    unknown = [resource.name for resource in saturation.unmeasured if not resource.unknown_text]
+    reasons = [f"not measured on all hosts: {list_text(unknown)}"] if unknown else []
+    if saturation.unresponsive:
+        reasons.insert(0, f"{shown(saturation.unresponsive)} was busy but did not answer")
+    if saturation.has_queue:
+        reasons.append(f"{saturation.queued:,.0f} requests were waiting in thread pools")
+    reasons += remarks
+    return f"What saturated first is undetermined ({'; '.join(reasons)})."
+
+
+def _row(finding: Finding, zone_s: int) -> list[str]:
+    state = "not saturated" if finding.begin_s is None else f"saturated from {clock_text(finding.begin_s, zone_s)}"
+    return [finding.resource.name, state, shown(finding.host), _measured(finding)]
+
+
+def _measured(finding: Finding) -> str:
+    """Return the measures of a finding and its hot table as text."""
+    table = finding.hot_table
+    if table is None:
+        return finding.text
+    name = shown(f"{table.keyspace}.{table.table}")
+    return f"{finding.text}; {table.share:.0%} of the local reads and writes on recorded tables were on {name}"
+
+
+def verdict(data: ReportData) -> Iterator[Block]:
+    yield from _beginning(data)
+    if data.saturation is not None:
+        yield Paragraph(saturation_text(data.saturation, data.zone_s))
+    for problem in _problems(data):
+        yield Paragraph(problem, is_problem=True)
+    yield from map(Paragraph, _passed_checks(data))
 
 
 def _beginning(data: ReportData) -> list[Paragraph]:
