@@ -23,9 +23,8 @@ from cli.setup.demo.demo_cluster import cache_folder
 from collector.recording.journal_files import journal_files
 from exporters.metrics_page.rendering import Options
 from exporters.sinks.parts.otlp import OtlpFormat, request
-from exporters.sinks.parts.page_series import SeriesPoint
 from exporters.sinks.parts.sink_url import Target
-from exporters.sinks.parts.tick_encoder import PageSink
+from exporters.sinks.parts.tick_encoder import PageSink, SeriesPoint
 from exporters.sinks.shipping.shipper import Plan, Runtime, Shipper
 from exporters.sinks.shipping.tick_queue import RecordingReader
 from tests.exporters.sinks.otlp.otlp_messages import Attributes, DataPoint, decode

@@ -4,12 +4,10 @@
 `load_app` those of load generators.
 """
 
-import gzip
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from html import escape
 from importlib.metadata import version
-from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -24,10 +22,6 @@ from exporters.api.metrics_endpoint import Page, Turns, exposition
 from exporters.api.openapi import PATHS, description
 from exporters.api.responses import error_response, json_response, no_store
 from exporters.api.samples_endpoint import Samples
-from exporters.metrics_page.page import LEVEL
-
-if TYPE_CHECKING:
-    from exporters.metrics_page.load_series import LoadSeries
 
 TARGETS = "/targets"
 """The path of the list of nodes for Prometheus' HTTP discovery."""
@@ -154,20 +148,8 @@ def _targets(request: Request, names: Mapping[str, object]) -> list[dict[str, ob
     ]
 
 
-class _LoadPage:
-    """The exposition of `series`, compressed on request."""
-
-    def __init__(self, series: "LoadSeries") -> None:
-        self._series = series
-
-    def metrics(self, *, openmetrics: bool, compressed: bool) -> bytes:
-        page = self._series.metrics(openmetrics=openmetrics)
-        return gzip.compress(page, LEVEL) if compressed else page
-
-
-def load_app(series: "LoadSeries") -> Starlette:
+def load_app(page: Page) -> Starlette:
     """Return the application that serves the series of load generators while `casstat record` runs."""
-    page = _LoadPage(series)
     return _application({"/metrics": _plain(lambda request: exposition(page, request))})
 
 

@@ -1,5 +1,6 @@
 """The series of load generators on `/metrics`: operations, errors and latencies; docs/dashboards.md describes them."""
 
+import gzip
 import threading
 from bisect import bisect_left
 from collections import Counter
@@ -14,7 +15,7 @@ from prometheus_client.registry import Collector
 
 from collector.load_results.client_result import NS_PER_S, ClientInterval
 from collector.load_results.parsing import Labels
-from exporters.metrics_page.metric_family import DEFAULT_S, encodable
+from exporters.metrics_page.metric_family import DEFAULT_S, GZIP_LEVEL, encodable
 
 OPERATIONS, ERRORS = "casstat_load_operations", "casstat_load_errors"
 DURATION = "casstat_load_operation_duration_seconds"
@@ -124,8 +125,9 @@ class LoadSeries(Collector):
         with self._lock:
             self._client(client).malformed += malformed
 
-    def metrics(self, *, openmetrics: bool) -> bytes:
-        return (generate_openmetrics if openmetrics else generate_latest)(self.registry)
+    def metrics(self, *, openmetrics: bool, compressed: bool = False) -> bytes:
+        page = (generate_openmetrics if openmetrics else generate_latest)(self.registry)
+        return gzip.compress(page, GZIP_LEVEL) if compressed else page
 
     def describe(self) -> Iterable[Metric]:
         """Return no metrics: the registry has no others with which they could collide."""

@@ -42,6 +42,8 @@ COUNTS = (
 # Number of buckets of a timer in Cassandra 4.1 and later. The `le` labels are the bounds of that layout, whatever the
 # node's version.
 LABELLED_LENGTH = 128
+# The level of gzip for pages: a higher one would cost the node more CPU time than the saved network traffic is worth.
+GZIP_LEVEL = 1
 
 CurrentValues = Mapping[Series, Value]
 Labels = tuple[tuple[str, str], ...]
@@ -280,9 +282,6 @@ class SeriesCache(Generic[T]):
         """`create` returns the item of a series."""
         self._create = create
         self._by_metric: dict[str, tuple[Sequence[Series], list[T]]] = {}
-
-    def __len__(self) -> int:
-        return sum(len(items) for _, items in self._by_metric.values())
 
     def of(self, metric: Metric, series: Sequence[Series]) -> Sequence[T]:
         """Return the items of a metric's series, in the same order."""

@@ -20,11 +20,10 @@ from collector.model.metric import Metric, Series, Value
 from collector.model.snapshot import Event, Scrape, Snapshot
 from collector.node.catalogue import CATALOGUE
 from exporters.bounded_labels import BoundedLabels
+from exporters.metrics_page.metric_family import GZIP_LEVEL
 from exporters.metrics_page.rendering import Body, Options, Part, Rendering, SeriesLines, document
 from exporters.metrics_page.self_metrics import AgentHealth, SelfMetrics, TickHealth
 
-# gzip level: a higher one would cost the node more CPU time than the saved network traffic is worth.
-LEVEL = 1
 GZIP_WINDOW = 31
 # A series becomes stale PERIODS periods after its last reading.
 PERIODS = 2.5
@@ -287,7 +286,7 @@ class Page:
         key = openmetrics, compressed
         if key not in self._pages:
             if compressed:
-                packer = zlib.compressobj(LEVEL, wbits=GZIP_WINDOW)
+                packer = zlib.compressobj(GZIP_LEVEL, wbits=GZIP_WINDOW)
                 page = packer.compress(self._page(tick, openmetrics, False)) + packer.flush()
             else:
                 parts = document(self._parts, self._times, openmetrics=openmetrics)

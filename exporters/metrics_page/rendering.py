@@ -117,11 +117,6 @@ class SeriesRenderer(ABC, Generic[B, H, G]):
     def joined(self, bodies: Iterable[B]) -> B:
         """Return the series of all bodies."""
 
-    @property
-    def cached(self) -> int:
-        """The number of cached series."""
-        return len(self._heads) + len(self._text_heads) + len(self._histograms)
-
     def body(self, metric: Metric, group: Group, current: CurrentValues) -> B:
         """Return the series of a metric; `current` contains the counters that hold the histogram sums."""
         if metric.kind is Kind.HISTOGRAM:

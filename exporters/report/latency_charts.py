@@ -13,7 +13,7 @@ from exporters.charts.axes import Scale, TimeAxis, time_axis
 from exporters.charts.plot_colours import OPERATION_STYLES, PERCENTILE_STYLES
 from exporters.charts.plot_columns import Columns, Values, cells, curves, present, series, total_buckets
 from exporters.charts.plot_data import CLUSTER, PlotData, in_warm_up, missing
-from exporters.report.report_blocks import WIDTH, Chart, Panel, Points, Tic, TimeRange
+from exporters.report.report_blocks import WIDTH, Chart, Panel, Points, Tic
 from exporters.report.report_data import ReportData
 from exporters.report.svg_chart import dots, line, y_of
 from exporters.report.time_charts import MS, time_spans, time_tics
@@ -129,7 +129,7 @@ def latency_heat_map(run: PlotData, operation: Operation) -> Chart | None:
         [f"{_measured_text(run, operation)}; {colours}, on a logarithmic scale"],
         time_spans(run, axis, missing(run).gaps),
         (),
-        TimeRange(axis.begin_s, axis.end_s, run.zone_s),
+        axis,
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from exporters.charts.axes import Scale
+from exporters.charts.axes import Scale, TimeAxis
 from exporters.charts.plot_columns import Values
 
 WIDTH = 1000.0
@@ -67,20 +67,12 @@ class Points:
 
 
 @dataclass(frozen=True)
-class TimeRange:
-    """The time range of a horizontal axis, in seconds since the epoch, and the offset of local time from UTC."""
-
-    begin_s: float
-    end_s: float
-    zone_s: int
-
-
-@dataclass(frozen=True)
 class Chart:
     """A chart.
 
     name   an identifier that is unique on the page.
     texts  the text alternative, one statement each.
+    time_axis  the horizontal axis, if it is one of time.
     """
 
     name: str
@@ -92,7 +84,7 @@ class Chart:
     texts: Sequence[str]
     spans: Sequence[Span] = ()
     events: Sequence[Event] = ()
-    times: TimeRange | None = None
+    time_axis: TimeAxis | None = None
 
 
 @dataclass(frozen=True)

@@ -165,9 +165,9 @@ def _percent(x: float) -> str:
 
 
 def _data(chart: Chart) -> str:
-    times = chart.times
+    axis = chart.time_axis
     content = {
-        "times": None if times is None else [round(times.begin_s, 3), round(times.end_s, 3), times.zone_s],
+        "times": None if axis is None else [round(axis.begin_s, 3), round(axis.end_s, 3), axis.zone_s],
         "sets": [_set(points) for points in chart.points],
     }
     # `<` could end the script element.

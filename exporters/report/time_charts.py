@@ -10,7 +10,7 @@ from exporters.charts.axes import Scale, TimeAxis, groups, time_axis
 from exporters.charts.plot_colours import OPERATION_STYLES
 from exporters.charts.plot_columns import Values, other_operations, present, rates, series, slowest
 from exporters.charts.plot_data import CLUSTER, Gap, Mark, Phase, PlotData, gaps_of, overlaps_warm_up
-from exporters.report.report_blocks import WIDTH, Chart, Event, Panel, Points, Span, Tic, TimeRange
+from exporters.report.report_blocks import WIDTH, Chart, Event, Panel, Points, Span, Tic
 from exporters.report.svg_chart import line
 from exporters.results.summary.client_values import client_points, with_breaks, without_rests
 from exporters.texts import clock_text, shown, value_text
@@ -131,7 +131,7 @@ def time_chart(
         [*line_texts, *texts],
         time_spans(run, axis, gaps),
         [Event(axis.px(group.time_s), group.details(run.zone_s)) for group in groups(marks, axis)],
-        TimeRange(axis.begin_s, axis.end_s, run.zone_s),
+        axis,
     )
 
 

@@ -10,11 +10,10 @@ from collector.printable import one_line
 from exporters.metrics_page.rendering import Options
 from exporters.sinks.parts import store_responses
 from exporters.sinks.parts.otlp import OtlpFormat, decoded_head, request, time_ms_of
-from exporters.sinks.parts.page_series import SeriesPoint
 from exporters.sinks.parts.protobuf_fields import fields, read_varint
 from exporters.sinks.parts.sink_url import PAGE_PARAMETERS, Target, authorization
 from exporters.sinks.parts.store_http import TLS_PARAMETERS, Store, StoreResponse, masked, response_error
-from exporters.sinks.parts.tick_encoder import PageSink
+from exporters.sinks.parts.tick_encoder import PageSink, SeriesPoint
 from exporters.sinks.sink import PartialWriteError, RefusedError
 
 SCHEMES = ("otlp+http", "otlp+https")

@@ -10,11 +10,10 @@ from urllib.parse import quote
 from collector.printable import one_line
 from exporters.metrics_page.rendering import Options
 from exporters.sinks.parts import store_responses
-from exporters.sinks.parts.page_series import SeriesPoint
 from exporters.sinks.parts.remote_write import MARK, RemoteWriteFormat, RequestsV2, request_v1, text_of, time_ms_of
 from exporters.sinks.parts.sink_url import PAGE_PARAMETERS, Target, authorization, number
 from exporters.sinks.parts.store_http import TLS_PARAMETERS, Store, StoreResponse, response_error
-from exporters.sinks.parts.tick_encoder import PageSink
+from exporters.sinks.parts.tick_encoder import PageSink, SeriesPoint
 from exporters.sinks.sink import PartialWriteError, RefusedError, SinkUrlError, TooLargeError, UnavailableError
 
 SCHEMES = ("prometheus+http", "prometheus+https")

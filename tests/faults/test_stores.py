@@ -16,7 +16,7 @@ import pytest
 
 from collector.model.identity import Identity
 from collector.model.sample import Sample
-from exporters.sinks.parts.all_sinks import sink_of, sink_schemes
+from exporters.sinks.parts.all_sinks import sink_modules, sink_of
 from exporters.sinks.shipping import delivery, shipper
 from exporters.sinks.sink import NodeTick, RefusedError, Sink, UnavailableError
 from tests.collector.snapshots import BYTES
@@ -26,7 +26,8 @@ from tests.faults.fake_store import Answer, FakeStore, black_hole, byte_by_byte,
 
 TIMEOUT_S = 0.4
 PATIENCE_S = 60.0
-HTTPS_SCHEMES = [scheme for scheme in sink_schemes() if scheme.endswith("+https")]
+SCHEMES = [scheme for module in sink_modules() for scheme in module.SCHEMES]
+HTTPS_SCHEMES = [scheme for scheme in SCHEMES if scheme.endswith("+https")]
 
 
 @pytest.fixture(autouse=True)
@@ -122,7 +123,7 @@ def test_a_store_that_is_down_is_unavailable(node: Node) -> None:
     with socket.socket() as bound:
         bound.bind(("127.0.62.3", 0))
         port = bound.getsockname()[1]
-        for scheme in (scheme for scheme in sink_schemes() if not scheme.endswith("+https")):
+        for scheme in (scheme for scheme in SCHEMES if not scheme.endswith("+https")):
             with (
                 closing(sink_of(f"{scheme}://127.0.62.3:{port}/x")) as sink,
                 pytest.raises(UnavailableError, match="refused"),
@@ -130,7 +131,7 @@ def test_a_store_that_is_down_is_unavailable(node: Node) -> None:
                 sink.send(some_points(sink), 1.0)
 
 
-@pytest.mark.parametrize("scheme", [scheme for scheme in sink_schemes() if scheme.endswith("+http")])
+@pytest.mark.parametrize("scheme", [scheme for scheme in SCHEMES if scheme.endswith("+http")])
 def test_a_request_ends_at_its_deadline_however_slow_the_response_is(scheme: str) -> None:
     with closing(FakeStore(byte_by_byte)) as store, closing(sink_of(f"{scheme}://127.0.62.3:{store.port}/x")) as sink:
         began_s = time.monotonic()

@@ -16,22 +16,18 @@ def sink_of(url: str, options: Options | None = None) -> Sink[Any]:
 
     `options` are those of /metrics, for a sink that sends the same series.
     """
-    modules = {scheme: module for module in _sinks() for scheme in module.SCHEMES}
+    modules = {scheme: module for module in sink_modules() for scheme in module.SCHEMES}
     target = parse_sink_url(url, sorted(modules))
     sink: Sink[Any] = modules[target.scheme].connect(target, options or Options())
     return sink
 
 
-def sink_schemes() -> list[str]:
-    return [scheme for module in _sinks() for scheme in module.SCHEMES]
-
-
 def sink_urls() -> list[tuple[str, str]]:
     """Return the forms of all sinks' URLs, each with a remark or ""."""
-    return [form for module in _sinks() for form in module.URLS]
+    return [form for module in sink_modules() for form in module.URLS]
 
 
-def _sinks() -> list[ModuleType]:
+def sink_modules() -> list[ModuleType]:
     names = sorted(module.name for module in pkgutil.iter_modules(exporters.sinks.__path__) if not module.ispkg)
     modules = [importlib.import_module(f"{exporters.sinks.__name__}.{name}") for name in names]
     return [module for module in modules if hasattr(module, "SCHEMES")]

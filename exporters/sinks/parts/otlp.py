@@ -15,8 +15,8 @@ from prometheus_client.samples import Sample as PrometheusSample
 from collector.model.metric import Metric, Series
 from exporters.metrics_page.metric_family import Family, Labels, UpperBounds, encodable
 from exporters.sinks.parts.otlp_names import otlp_name
-from exporters.sinks.parts.page_series import PageRenderer, Samples, SeriesPoint, between_bounds, differences
 from exporters.sinks.parts.protobuf_fields import FIXED64, bytes_field, read_varint, varint, varint_field
+from exporters.sinks.parts.tick_encoder import PageRenderer, Samples, SeriesPoint, between_bounds, differences
 
 CASSANDRA = "cassandra_"
 INFINITE = "+Inf"
@@ -95,7 +95,7 @@ class OtlpSeries(PageRenderer[bytes]):
 
 
 class OtlpFormat:
-    """Implements `exporters.sinks.parts.page_series.SeriesFormat`."""
+    """Implements `exporters.sinks.parts.tick_encoder.SeriesFormat`."""
 
     def renderer(
         self, catalogue: Mapping[str, Metric], upper_bounds: UpperBounds, common: Mapping[str, str]

@@ -30,8 +30,8 @@ from exporters.metrics_page.metric_family import (
     labels_text,
     named,
 )
-from exporters.sinks.parts.page_series import PageRenderer, Samples, SeriesPoint, between_bounds
 from exporters.sinks.parts.protobuf_fields import FIXED64, bytes_field, fields, read_varint, varint, varint_field
+from exporters.sinks.parts.tick_encoder import PageRenderer, Samples, SeriesPoint, between_bounds
 
 NAME = "__name__"
 # Samples of 16 bytes: the key and the 8 bytes of the value, the key and the 6 bytes of the time.
@@ -127,7 +127,7 @@ class SeriesSamples(PageRenderer[_HistogramHeads]):
 
 
 class RemoteWriteFormat:
-    """Implements `exporters.sinks.parts.page_series.SeriesFormat`; with `is_native`, adds native histograms."""
+    """Implements `exporters.sinks.parts.tick_encoder.SeriesFormat`; with `is_native`, adds native histograms."""
 
     def __init__(self, *, is_native: bool = False) -> None:
         self._is_native = is_native

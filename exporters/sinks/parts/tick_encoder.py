@@ -3,19 +3,24 @@
 A scrape stores the latest values at the time of the scrape; here, they get the time of the tick. Values that are read
 less often than every tick are repeated until they are stale, as on the page. The page's self-metrics that the journal
 does not contain (the process, the sinks, the journal, the runs) are sent only with ticks that are still in memory, and
-are not counted in `casstat_series`. `PageSink` is the base class of the sinks with these points.
+are not counted in `casstat_series`.
+
+`PageRenderer` is the base class of the renderers of these series, and `PageSink` that of the sinks.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric as PrometheusMetric
 
-from collector.model.metric import Series, Value
+from collector.model.metric import Metric, Series, Value
 from collector.model.snapshot import Snapshot, with_rounded_times
 from collector.node.metrics.jvm import START_TIME
+from exporters.metrics_page.metric_family import UpperBounds
 from exporters.metrics_page.page import LatestValues, stall_s
-from exporters.metrics_page.rendering import Options, Rendering
+from exporters.metrics_page.rendering import Options, Rendering, SeriesRenderer
 from exporters.metrics_page.self_metrics import (
     TickHealth,
     agent_families,
@@ -23,9 +28,87 @@ from exporters.metrics_page.self_metrics import (
     tick_health_from_json,
     tick_health_json,
 )
-from exporters.sinks.parts.page_series import Samples, SeriesFormat, SeriesPoint, joined
 from exporters.sinks.parts.sink_url import Target, external_labels, interval_s
 from exporters.sinks.sink import NodeTick, Sink
+
+SeriesPoint = tuple[bytes, bytes]
+"""A point in two parts: the head of its series, which all of its points share, and the content."""
+
+H = TypeVar("H")
+"""The heads of a histogram."""
+
+
+class Samples(NamedTuple):
+    """Series: their heads, which are the same for all samples of a series, and their values.
+
+    messages  encoded histograms without their time, by head.
+    """
+
+    heads: Sequence[bytes]
+    values: Sequence[float]
+    messages: Mapping[bytes, bytes] = {}
+
+    @property
+    def series(self) -> int:
+        return len(self.heads) + len(self.messages)
+
+    @property
+    def all_heads(self) -> list[bytes]:
+        """The heads of all series, including histograms."""
+        return [*self.heads, *self.messages]
+
+
+def joined(parts: Iterable[Samples]) -> Samples:
+    heads, values, messages = list[bytes](), list[float](), dict[bytes, bytes]()
+    for part in parts:
+        heads += part.heads
+        values += part.values
+        messages |= part.messages
+    return Samples(heads, values, messages)
+
+
+def between_bounds(counts: Sequence[int], last_buckets: Iterable[int]) -> list[int]:
+    """Return the counts between the upper bounds that end with these buckets, and above the last bound."""
+    cumulative = list(accumulate(counts))
+    return differences([*(cumulative[bucket] for bucket in last_buckets), cumulative[-1]])
+
+
+def differences(cumulative: Sequence[int]) -> list[int]:
+    return [count - before for count, before in zip(cumulative, [0, *cumulative], strict=False)]
+
+
+class PageRenderer(SeriesRenderer[Samples, bytes, H]):
+    """Renders the series of one node, and those of prometheus_client, with encoded heads."""
+
+    def plain(self, names: Sequence[Series], heads: Sequence[bytes], values: Sequence[float]) -> Samples:
+        return Samples(heads, values)
+
+    def joined(self, bodies: Iterable[Samples]) -> Samples:
+        return joined(bodies)
+
+    def families(self, families: Iterable[PrometheusMetric]) -> Samples:
+        heads, values = list[bytes](), list[float]()
+        for family in families:
+            for sample in family.samples:
+                heads.append(self.text_head(sample.name, sample.labels.items(), family.type, family.documentation))
+                values.append(sample.value)
+        return Samples(heads, values)
+
+
+class SeriesFormat(Protocol):
+    """Encodes series as points."""
+
+    def renderer(
+        self, catalogue: Mapping[str, Metric], upper_bounds: UpperBounds, common: Mapping[str, str]
+    ) -> PageRenderer[Any]:
+        """Return a renderer for the series of a node; all of them get the labels in `common`."""
+
+    def points(self, samples: Samples, time_ms: int, start_ms: int | None) -> list[SeriesPoint]:
+        """Return the points of a tick; `start_ms` is the start of Cassandra's JVM, if it is known."""
+
+    def ends(self, heads: Sequence[bytes], time_ms: int) -> list[SeriesPoint]:
+        """Return points that mark the end of series."""
+
 
 MS = 1000
 INSTANCE = "instance"
@@ -191,27 +274,15 @@ def _ignore(text: str) -> None:
     """Log nothing: the page reports what the limit leaves out."""
 
 
-class PageSink(Sink[SeriesPoint]):
+class PageSink(TickEncoder, Sink[SeriesPoint]):
     """A sink that encodes a point for each series."""
 
     exports_page = True
 
     def __init__(self, target: Target, series_format: SeriesFormat, options: Options) -> None:
         """Encode series in a format, with the labels and the interval of a URL. Raises SinkUrlError."""
+        super().__init__(series_format, options, external_labels(target), interval_s(target))
         self.name = target.name
-        self._encoder = TickEncoder(series_format, options, external_labels(target), interval_s(target))
-
-    def encode(self, tick: NodeTick) -> list[SeriesPoint]:
-        return self._encoder.encode(tick)
-
-    def replay(self, tick: NodeTick) -> None:
-        self._encoder.replay(tick)
-
-    def state(self) -> Mapping[str, Any]:
-        return self._encoder.state()
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        self._encoder.restore(state)
 
     def size_bytes(self, point: SeriesPoint) -> int:
         head, content = point

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 
 from exporters.metrics_page.rendering import Options
-from exporters.sinks.parts.page_series import SeriesPoint
 from exporters.sinks.parts.remote_write import RemoteWriteFormat, text_of, time_ms_of
 from exporters.sinks.parts.sink_url import Target
-from exporters.sinks.parts.tick_encoder import PageSink
+from exporters.sinks.parts.tick_encoder import PageSink, SeriesPoint
 
 
 class SampleReceiver(PageSink):
