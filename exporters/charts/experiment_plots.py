@@ -12,17 +12,8 @@ from math import log10
 from exporters.charts import axes
 from exporters.charts.all_plots import Plot
 from exporters.charts.axes import Scale
-from exporters.charts.gnuplot_page import LEFT_PX, Box, Drawing, Page
-from exporters.charts.gnuplot_panel import (
-    axis,
-    colour_box,
-    legend,
-    plot,
-    rotated_label,
-    scale_commands,
-    side_by_side,
-    tics_text,
-)
+from exporters.charts.gnuplot_page import LEFT_PX, Box, Drawing, Page, scale_commands, tics_text
+from exporters.charts.gnuplot_panel import plot, side_by_side
 from exporters.charts.plot_colours import PERCENTILE_STYLES
 from exporters.charts.plot_columns import Columns
 from exporters.charts.plot_text import SMALL_PT, quoted, shortened
@@ -78,8 +69,8 @@ def draw_pareto(page: Page, table: SweepTable) -> Drawing:
             *page.margins(box),
             *scale_commands("x", x_axis),
             f"set xlabel {quoted(table.unit.axis_label)} tc rgb ink",
-            *axis(page, box, f"{name} latency, ms", scale),
-            *(legend(page, box) if name == names[-1] else ["unset key"]),
+            *page.axis(box, f"{name} latency, ms", scale),
+            *(page.legend(box) if name == names[-1] else ["unset key"]),
             *_labels(front, name, scale, box),
             *plot(_pareto_parts(page, table.unit.column, name, colour, point) if front else []),
             "unset label",
@@ -161,7 +152,7 @@ def draw_heatmap(page: Page, table: SweepTable, horizontal: str, vertical: str) 
         *y_axis.commands,
         "unset grid",
         f"set xlabel {quoted(horizontal)} tc rgb ink",
-        *rotated_label(page, box, vertical, 16, 9001),
+        *page.rotated_label(box, vertical, 16, 9001),
         *_colours(page, box, list(cells.values())),
         *plot(_heatmap_parts(page, has_numbers=has_numbers) if cells else []),
         "set grid",
@@ -183,7 +174,7 @@ def _colours(page: Page, box: Box, values: list[float]) -> list[str]:
     low = min(values, default=0.0)
     scale = axes.linear(values, box.height, low)
     commands = [f"set cbrange [{scale.low:.6g}:{scale.high:.6g}]", f"set cbtics ({tics_text(scale)})"]
-    return [*colour_box(page, box, commands), f"middle = {(scale.low + scale.high) / 2:.6g}"]
+    return [*page.colour_box(box, commands), f"middle = {(scale.low + scale.high) / 2:.6g}"]
 
 
 def _heatmap_parts(page: Page, *, has_numbers: bool) -> list[str]:
@@ -226,8 +217,8 @@ def draw_capacity(page: Page, result: SearchResult) -> Drawing:
         *page.margins(box),
         *scale_commands("x", x_axis),
         "set xlabel 'rate, operations/s' tc rgb ink",
-        *axis(page, box, f"{result.latency_column.removesuffix('_ms')}, ms", scale),
-        *legend(page, box),
+        *page.axis(box, f"{result.latency_column.removesuffix('_ms')}, ms", scale),
+        *page.legend(box),
         *(
             f"set arrow from graph 0, first {limit:.6g} to graph 1, first {limit:.6g} nohead lc rgb faint dt 2"
             for limit in limits

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from exporters.charts.axes import Scale, short
 from exporters.charts.plot_colours import Theme
 from exporters.charts.plot_columns import Columns, Values
 from exporters.charts.plot_data import MissingNodes, PlotData
@@ -127,6 +128,43 @@ class Page:
         ]
         return lines
 
+    def axis(self, box: Box, label: str, scale: Scale, *, numbers: bool = True) -> list[str]:
+        """Return the commands for the left axis; its label never overlaps the numbers."""
+        return [*self.rotated_label(box, label, box.left - LEFT_PX + 16, 9001), *scale_commands("y", scale, numbers)]
+
+    def rotated_label(self, box: Box, label: str, x: float, tag: int) -> list[str]:
+        """Return the command that writes a rotated label beside an axis."""
+        y = (box.top + box.bottom) / 2
+        return [self.label(label, x, y, "center rotate tc rgb ink", tag)]
+
+    def legend(self, box: Box, beside_px: float = 12) -> list[str]:
+        """Return the command that places the legend to the right of the panel."""
+        at = f"screen {self.x(box.right + beside_px)}, screen {self.y(box.top)}"
+        return [f"set key at {at} left top Left reverse samplen 2.2 spacing 1.1 font ',{SMALL_PT}' tc rgb ink"]
+
+    def colour_box(self, box: Box, values: Sequence[str]) -> list[str]:
+        """Return the commands for the colours of a heat map and their box; `values` set up the range of values."""
+        stops = ", ".join(f"{index} '{colour}'" for index, colour in enumerate(self.theme.heat_map))
+        return [
+            f"set palette defined ({stops})",
+            *values,
+            f"set colorbox user origin {self.x(box.right + 16)},{self.y(box.bottom)}"
+            f" size {self.x(16)},{box.height / self.height:.4f} noborder",
+        ]
+
+
+def scale_commands(axis: str, scale: Scale, labels: bool = True) -> list[str]:
+    """Return the commands that set up `axis` (x, y or y2); if `labels` is false, the tics have no numbers."""
+    span = f"set {axis}range [{scale.low:.6g}:{scale.high:.6g}]"
+    # gnuplot rejects a logarithmic axis whose range includes zero, so the order of these commands matters.
+    both = [span, f"set logscale {axis}"] if scale.log else [f"unset logscale {axis}", span]
+    return [*both, f"set {axis}tics ({tics_text(scale, labels)})"]
+
+
+def tics_text(scale: Scale, labels: bool = True) -> str:
+    """Return the tics with their labels as a gnuplot list."""
+    return ", ".join(f"'{short(tic) if labels else ''}' {tic:.6g}" for tic in scale.tics)
+
 
 def script(page: Page, about: str, drawing: Drawing) -> str:
     """Return the complete script, which draws the plot as PNG and SVG from the data files beside it."""
@@ -147,7 +185,7 @@ def script(page: Page, about: str, drawing: Drawing) -> str:
         *_terminals(page),
         "",
         "# Data: the first line is the header; NaN is a missing value and interrupts the curve.",
-        "set datafile separator '\\t'".replace("'", '"'),
+        'set datafile separator "\\t"',
         "set datafile columnheaders",
         "",
         "set border 3 lc rgb faint",

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from math import ceil, floor
 
 from exporters.charts import axes
-from exporters.charts.axes import Scale, TimeAxis, groups
-from exporters.charts.gnuplot_page import LEFT_PX, RIGHT_PX, Box, Page
+from exporters.charts.axes import TimeAxis, groups
+from exporters.charts.gnuplot_page import LEFT_PX, RIGHT_PX, Box, Page, scale_commands
 from exporters.charts.plot_columns import Values, has_isolated, present
 from exporters.charts.plot_data import Gap, Mark, Phase
 from exporters.charts.plot_text import LANE_PX, SMALL_PT, TEXT_PT, LabelLanes, hypertext, quoted, shortened, width_px
@@ -98,12 +98,12 @@ def lines_panel(
     firsts = [line for line in drawn if not line.second] or drawn
     scale = (axes.logarithmic if log else axes.linear)(values_of(firsts), box.height)
     seconds = [line for line in drawn if line.second]
-    commands = [*page.margins(box), *axis(page, box, label, scale)]
+    commands = [*page.margins(box), *page.axis(box, label, scale)]
     if seconds:
         second = scale_commands("y2", axes.linear(values_of(seconds), box.height))
-        commands += ["set border 11", *second, *rotated_label(page, box, second_label, box.right + 48, 9002)]
+        commands += ["set border 11", *second, *page.rotated_label(box, second_label, box.right + 48, 9002)]
     commands += [
-        *(legend(page, box, 60 if seconds else 12) if has_legend else ["unset key"]),
+        *(page.legend(box, 60 if seconds else 12) if has_legend else ["unset key"]),
         *plot([*(line.plot(page) for line in drawn), *hover(page, box, drawn)]),
     ]
     return commands + (["set border 3", "unset y2tics; unset label 9002"] if seconds else [])
@@ -139,24 +139,6 @@ def can_be_drawn(line: Line, log: bool) -> bool:
 def values_of(lines: Iterable[Line]) -> list[float]:
     """Return all known values of the lines."""
     return [value for line in lines for value in present(line.values)]
-
-
-def axis(page: Page, box: Box, label: str, scale: Scale, *, numbers: bool = True) -> list[str]:
-    """Return the commands for the left axis; its label never overlaps the numbers."""
-    return [*rotated_label(page, box, label, box.left - LEFT_PX + 16, 9001), *scale_commands("y", scale, numbers)]
-
-
-def scale_commands(axis: str, scale: Scale, labels: bool = True) -> list[str]:
-    """Return the commands that set up `axis` (x, y or y2); if `labels` is false, the tics have no numbers."""
-    span = f"set {axis}range [{scale.low:.6g}:{scale.high:.6g}]"
-    # gnuplot rejects a logarithmic axis whose range includes zero, so the order of these commands matters.
-    both = [span, f"set logscale {axis}"] if scale.log else [f"unset logscale {axis}", span]
-    return [*both, f"set {axis}tics ({tics_text(scale, labels)})"]
-
-
-def tics_text(scale: Scale, labels: bool = True) -> str:
-    """Return the tics with their labels as a gnuplot list."""
-    return ", ".join(f"'{axes.short(tic) if labels else ''}' {tic:.6g}" for tic in scale.tics)
 
 
 def time_axis_commands(axis: TimeAxis, labels: bool, beyond_px: float = END_PX) -> list[str]:
@@ -199,18 +181,6 @@ def _time_format(axis: TimeAxis, step: float) -> tuple[str, str]:
     return (f"%H:%M:%.{digits}S" if digits else "%H:%M:%S"), "h:min:s"
 
 
-def rotated_label(page: Page, box: Box, label: str, x: float, tag: int) -> list[str]:
-    """Return the command that writes a rotated label beside an axis."""
-    y = (box.top + box.bottom) / 2
-    return [page.label(label, x, y, "center rotate tc rgb ink", tag)]
-
-
-def legend(page: Page, box: Box, beside_px: float = 12) -> list[str]:
-    """Return the command that places the legend to the right of the panel."""
-    at = f"screen {page.x(box.right + beside_px)}, screen {page.y(box.top)}"
-    return [f"set key at {at} left top Left reverse samplen 2.2 spacing 1.1 font ',{SMALL_PT}' tc rgb ink"]
-
-
 def plot(parts: Sequence[str], before: Sequence[str] = ()) -> list[str]:
     """Return the commands in `before` and a `plot` command with these parts.
 
@@ -224,17 +194,6 @@ def plot(parts: Sequence[str], before: Sequence[str] = ()) -> list[str]:
         ]
     first, *rest = parts
     return [*before, " , \\\n     ".join([f"plot {first}", *rest]).replace(" , \\", ", \\")]
-
-
-def colour_box(page: Page, box: Box, values: Sequence[str]) -> list[str]:
-    """Return the commands for the colours of a heat map and the box that shows them; `values` set up their values."""
-    stops = ", ".join(f"{index} '{colour}'" for index, colour in enumerate(page.theme.heat_map))
-    return [
-        f"set palette defined ({stops})",
-        *values,
-        f"set colorbox user origin {page.x(box.right + 16)},{page.y(box.bottom)}"
-        f" size {page.x(16)},{box.height / page.height:.4f} noborder",
-    ]
 
 
 def stack(area: Box, number: int) -> list[Box]:

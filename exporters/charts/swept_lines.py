@@ -7,18 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from exporters.charts import axes
-from exporters.charts.gnuplot_page import Drawing, Page
-from exporters.charts.gnuplot_panel import (
-    MAX_RUNS,
-    LineStyle,
-    axis,
-    legend,
-    plot,
-    scale_commands,
-    side_by_side,
-    style_of,
-    title_of,
-)
+from exporters.charts.gnuplot_page import Drawing, Page, scale_commands
+from exporters.charts.gnuplot_panel import MAX_RUNS, LineStyle, plot, side_by_side, style_of, title_of
 from exporters.charts.plot_columns import Columns, present
 from exporters.charts.plot_text import SMALL_PT, heading, quoted, shortened
 from exporters.results.sweep.sweep_output import source_text
@@ -170,8 +160,8 @@ def draw_throughput(page: Page, table: SweepTable, parameter: str) -> Drawing:
         *page.margins(box),
         *x_axis.commands,
         f"set xlabel {quoted(parameter)} tc rgb ink",
-        *axis(page, box, table.unit.axis_label, scale),
-        *(legend(page, box) if len(swept.lines) > 1 else ["unset key"]),
+        *page.axis(box, table.unit.axis_label, scale),
+        *(page.legend(box) if len(swept.lines) > 1 else ["unset key"]),
         *plot([part for line in swept.lines for part in _parts(page, line)]),
     ]
     return Drawing(commands, {"": data})
@@ -216,8 +206,8 @@ def draw_latency(page: Page, table: SweepTable, parameter: str) -> Drawing:
             *page.margins(box),
             *x_axis.commands,
             f"set xlabel {quoted(parameter)} tc rgb ink",
-            *axis(page, box, f"{name} latency, ms", scale),
-            *(legend(page, area) if name in with_legend else ["unset key"]),
+            *page.axis(box, f"{name} latency, ms", scale),
+            *(page.legend(area) if name in with_legend else ["unset key"]),
             # Each panel has all lines, because they share a legend.
             *plot([_part(page, line, name) for line in shown] if name in drawn else []),
             "unset label",

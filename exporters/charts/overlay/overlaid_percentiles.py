@@ -7,7 +7,7 @@ from collector.load_results.client_result import Latency
 from collector.node.metrics.requests import OPERATIONS, Operation
 from exporters.charts import axes
 from exporters.charts.gnuplot_page import Drawing, Page
-from exporters.charts.gnuplot_panel import axis, legend, plot, stack, style_of, title_of
+from exporters.charts.gnuplot_panel import plot, stack, style_of, title_of
 from exporters.charts.merged_plot_data import bucket_key
 from exporters.charts.overlay.overlaid_lines import kind_note, shown_kinds
 from exporters.charts.plot_columns import Columns, axis_steps, curves, decades, decades_of, present, total_buckets
@@ -67,9 +67,9 @@ def draw(page: Page) -> Drawing:
             f"# {panel.comment}.",
             *page.margins(box),
             *percentile_axis(last, labels=box is boxes[-1]),
-            *axis(page, box, panel.label, scale),
+            *page.axis(box, panel.label, scale),
             *(kind_note(page, box, panel.kind) if panel.kind else []),
-            *(legend(page, box) if box is boxes[0] else ["unset key"]),
+            *(page.legend(box) if box is boxes[0] else ["unset key"]),
             *plot(_lines(page, panel)),
             "unset label",
         ]

@@ -1,16 +1,8 @@
 """Latency over time: one cell per bucket and interval, coloured by the number of operations."""
 
 from exporters.charts import axes
-from exporters.charts.gnuplot_page import Box, Drawing, Page
-from exporters.charts.gnuplot_panel import (
-    axis,
-    colour_box,
-    plot,
-    rotated_label,
-    shared_timeline,
-    tics_text,
-    time_axis_commands,
-)
+from exporters.charts.gnuplot_page import Box, Drawing, Page, tics_text
+from exporters.charts.gnuplot_panel import plot, shared_timeline, time_axis_commands
 from exporters.charts.plot_columns import Columns, cells, present
 from exporters.charts.plot_data import span_text
 from exporters.charts.plot_text import SMALL_PT
@@ -38,7 +30,7 @@ def draw(page: Page, operation: str) -> Drawing:
         f"wider = {0.5 * (x_axis.end_s - x_axis.begin_s) / box.width:.6g}",
         f"higher = {(scale.high / scale.low) ** (0.5 / box.height):.8g}",
         *page.margins(box),
-        *axis(page, box, f"{operation} latency, ms", scale),
+        *page.axis(box, f"{operation} latency, ms", scale),
         *_colours(page, box, data, f"{operation}s per bucket in {size * run.interval_s:g} s"),
         *plot(
             [
@@ -61,4 +53,4 @@ def _colours(page: Page, box: Box, data: Columns, label: str) -> list[str]:
         f"set cbrange [{low:.6g}:{max(high, low * 10):.6g}]",
         f"set cbtics ({tics}) font ',{SMALL_PT}' tc rgb ink",
     ]
-    return [*colour_box(page, box, values), *rotated_label(page, box, label, box.right + 84, 9003)]
+    return [*page.colour_box(box, values), *page.rotated_label(box, label, box.right + 84, 9003)]

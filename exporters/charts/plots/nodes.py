@@ -17,10 +17,8 @@ from exporters.charts.gnuplot_panel import (
     Line,
     LineStyle,
     Timeline,
-    axis,
     can_be_drawn,
     hover,
-    legend,
     plot,
     shared_timeline,
     stack,
@@ -112,8 +110,8 @@ def _band_panel(page: Page, box: Box, data: Columns, panel: _BandPanel) -> list[
     band = f"{page.data} using (x(1)):{shape} {fill} title 'lowest to highest'"
     return [
         *page.margins(box),
-        *axis(page, box, label, scale),
-        *legend(page, box),
+        *page.axis(box, label, scale),
+        *page.legend(box),
         *plot([band, line.plot(page), *hover(page, box, [line])] if can_be_drawn(line, log) else []),
     ]
 
@@ -225,7 +223,7 @@ def _node(page: Page, cell: Cell, lines: tuple[list[Line], list[Line]], scales: 
         page.label(name, (box.left + box.right) / 2, box.top - 8, "center tc rgb ink"),
         # Label only the phases, because there is no room for other labels.
         *(Timeline(page, x_axis, run.phases, (), ()).label_commands(box.top - _NAME_PX / 2) if cell.upper else ()),
-        *(legend(page, Box(0, box.top, page.width - RIGHT_PX, 0)) if cell.index == 0 else ["unset key"]),
+        *(page.legend(Box(0, box.top, page.width - RIGHT_PX, 0)) if cell.index == 0 else ["unset key"]),
     ]
     for panel, drawn, scale, label in zip(
         stack(box, 2), lines, scales, ("operations/s", "p99 latency, ms"), strict=True
@@ -234,7 +232,7 @@ def _node(page: Page, cell: Cell, lines: tuple[list[Line], list[Line]], scales: 
         commands += [
             *time_axis_commands(x_axis, labels=times, beyond_px=END_PX if cell.right else _BETWEEN_PX / 2 - 8),
             *page.margins(panel),
-            *axis(page, panel, label if cell.left else "", scale, numbers=cell.left),
+            *page.axis(panel, label if cell.left else "", scale, numbers=cell.left),
             *_plot(page, panel, drawn, scale),
             "unset label; unset key",
         ]

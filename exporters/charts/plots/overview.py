@@ -8,9 +8,7 @@ from exporters.charts.gnuplot_page import Box, Drawing, Page
 from exporters.charts.gnuplot_panel import (
     Line,
     LineStyle,
-    axis,
     column,
-    legend,
     lines_panel,
     plot,
     shared_timeline,
@@ -152,7 +150,7 @@ def _cpu(page: Page, box: Box, data: Columns) -> list[str]:
         )
         plots.append(f"{page.data} using (x(1)):{shape} fc rgb {colour} fs solid noborder title '{part}'")
     scale = linear([100.0], box.height)
-    return [*page.margins(box), *axis(page, box, "CPU, %", scale), *legend(page, box), *plot(plots[::-1], sums)]
+    return [*page.margins(box), *page.axis(box, "CPU, %", scale), *page.legend(box), *plot(plots[::-1], sums)]
 
 
 def _machine(

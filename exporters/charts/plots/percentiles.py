@@ -6,7 +6,7 @@ from collector.model.histogram import Buckets, highest
 from collector.node.metrics.requests import OPERATIONS
 from exporters.charts import axes
 from exporters.charts.gnuplot_page import Drawing, Page
-from exporters.charts.gnuplot_panel import HOVER, axis, legend, plot
+from exporters.charts.gnuplot_panel import HOVER, plot
 from exporters.charts.plot_colours import OPERATION_STYLES
 from exporters.charts.plot_columns import CURVE_STEPS, curves, decades, present, total_buckets
 from exporters.charts.plot_data import PlotData, duration_text, span_text
@@ -44,8 +44,8 @@ def draw(page: Page) -> Drawing:
         *page.labels(f"{span_text(run)}; {_warm_up_text(run)}{_longest(merged)}"),
         *page.margins(box),
         *percentile_axis(last),
-        *axis(page, box, "latency, ms", axes.logarithmic(values, box.height)),
-        *legend(page, box),
+        *page.axis(box, "latency, ms", axes.logarithmic(values, box.height)),
+        *page.legend(box),
         *plot(parts),
     ]
     return Drawing(commands, {"": data})

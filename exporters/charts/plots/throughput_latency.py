@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from math import log10
 
 from exporters.charts import axes
-from exporters.charts.gnuplot_page import Drawing, Page
-from exporters.charts.gnuplot_panel import HOVER, axis, legend, plot, scale_commands, side_by_side
+from exporters.charts.gnuplot_page import Drawing, Page, scale_commands
+from exporters.charts.gnuplot_panel import HOVER, plot, side_by_side
 from exporters.charts.plot_colours import PERCENTILE_STYLES
 from exporters.charts.plot_columns import Columns, Values, present, series
 from exporters.charts.plot_data import CLUSTER, in_warm_up, span_text
@@ -33,8 +33,8 @@ def draw(page: Page) -> Drawing:
             *page.margins(box),
             *scale_commands("x", x_axis),
             "set xlabel 'operations/s of the cluster' tc rgb ink",
-            *axis(page, box, f"{word} latency, ms", scale),
-            *(legend(page, box) if word == "write" else ["unset key"]),
+            *page.axis(box, f"{word} latency, ms", scale),
+            *(page.legend(box) if word == "write" else ["unset key"]),
             *plot(_plots(page, data, word)),
             "unset label",
         ]
