@@ -107,11 +107,20 @@ class OtlpFormat:
         return OtlpSeries(catalogue, upper_bounds, rest, resource)
 
     def points(self, samples: Samples, time_ms: int, start_ms: int | None) -> list[SeriesPoint]:
-        histograms = [histogram_point(head, message, time_ms, start_ms) for head, message in samples.messages.items()]
-        return number_points(samples.heads, samples.values, time_ms, start_ms) + histograms
+        packed, times = struct.pack(f"<{len(samples.values)}d", *samples.values), _times(time_ms, start_ms)
+        key, starts = varint(VALUE << 3 | FIXED64), range(0, len(packed), 8)
+        numbers = [
+            (head, times[head[0] in WITH_START] + key + packed[start : start + 8])
+            for head, start in zip(samples.heads, starts, strict=True)
+        ]
+        return numbers + [(head, times[head[0] in WITH_START] + message) for head, message in samples.messages.items()]
 
     def ends(self, heads: Sequence[bytes], time_ms: int) -> list[SeriesPoint]:
-        return [end_point(head, time_ms) for head in heads]
+        time = _times(time_ms, None)[False]
+        return [
+            (head, time + varint_field(FLAGS if head[0] in HISTOGRAMS else NUMBER_FLAGS, NO_RECORDED_VALUE))
+            for head in heads
+        ]
 
 
 def request(points: Sequence[SeriesPoint]) -> bytes:
@@ -185,34 +194,12 @@ def time_ms_of(content: bytes) -> int:
     return int(time_ns) // NS_PER_MS
 
 
-def number_points(
-    heads: Sequence[bytes], values: Sequence[float], time_ms: int, start_ms: int | None
-) -> list[SeriesPoint]:
-    packed, times = struct.pack(f"<{len(values)}d", *values), _times(time_ms, start_ms)
-    key = varint(VALUE << 3 | FIXED64)
-    starts = range(0, len(packed), 8)
-    return [
-        (head, times[head[0] in WITH_START] + key + packed[start : start + 8])
-        for head, start in zip(heads, starts, strict=True)
-    ]
-
-
 def histogram_message(bounds: Sequence[float], counts: Sequence[int], total: float | None) -> bytes:
     """Return a histogram's data point without its times; `counts` has one more item than `bounds`."""
     encoded = _fixed(COUNT, struct.pack("<Q", sum(counts)))
     encoded += b"" if total is None else _fixed(TOTAL, struct.pack("<d", total))
     encoded += bytes_field(COUNTS, struct.pack(f"<{len(counts)}Q", *counts))
     return encoded + bytes_field(BOUNDS, struct.pack(f"<{len(bounds)}d", *bounds))
-
-
-def histogram_point(head: bytes, message: bytes, time_ms: int, start_ms: int | None) -> SeriesPoint:
-    return head, _times(time_ms, start_ms)[head[0] in WITH_START] + message
-
-
-def end_point(head: bytes, time_ms: int) -> SeriesPoint:
-    """Return a point that states that a series has no value any more."""
-    flags = FLAGS if head[0] in HISTOGRAMS else NUMBER_FLAGS
-    return head, _times(time_ms, None)[False] + varint_field(flags, NO_RECORDED_VALUE)
 
 
 def _times(time_ms: int, start_ms: int | None) -> dict[bool, bytes]:

@@ -12,7 +12,7 @@ of its bucket: without a sum (NaN), Prometheus 3.8 computes wrong quantiles, and
 """
 
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from operator import mul
@@ -137,24 +137,21 @@ class RemoteWriteFormat:
     def renderer(
         self, catalogue: Mapping[str, Metric], upper_bounds: UpperBounds, common: Mapping[str, str]
     ) -> SeriesSamples:
-        self.metadata.update(family_metadata(families_of(catalogue).values()))
+        for family in families_of(catalogue).values():
+            for suffix in ("", *HISTOGRAM_SUFFIXES) if family.kind == "histogram" else ("",):
+                self.metadata[f"{family.name}{suffix}"] = _metadata_of(family)
         return SeriesSamples(catalogue, upper_bounds, common, self.metadata, is_native=self._is_native)
 
     def points(self, samples: Samples, time_ms: int, _: int | None) -> list[SeriesPoint]:
+        packed, tail = struct.pack(f"<{len(samples.values)}d", *samples.values), _tail(time_ms)
+        contents = [packed[index : index + 8] + tail for index in range(0, len(packed), 8)]
         native = [(head, with_time(message, time_ms)) for head, message in samples.messages.items()]
-        return points_of(samples.heads, samples.values, time_ms) + native
+        return [*zip(samples.heads, contents, strict=True), *native]
 
     def ends(self, heads: Sequence[bytes], time_ms: int) -> list[SeriesPoint]:
         histogram = varint_field(COUNT, 0) + _double_key(SUM) + STALE + varint_field(SCHEMA, _zigzag(CUSTOM_BUCKETS))
         end, native_end = STALE + _tail(time_ms), with_time(histogram, time_ms)
         return [(head, native_end if head[0] == MARK else end) for head in heads]
-
-
-def family_metadata(families: Iterable[Family]) -> Iterator[tuple[str, SeriesMetadata]]:
-    """Yield the names of the families' series with their metadata."""
-    for family in families:
-        for suffix in ("", *HISTOGRAM_SUFFIXES) if family.kind == "histogram" else ("",):
-            yield f"{family.name}{suffix}", _metadata_of(family)
 
 
 def _metadata_of(family: Family) -> SeriesMetadata:
@@ -236,12 +233,6 @@ def head_of(labels: Iterable[tuple[str, str]]) -> bytes:
     return b"\x0a" + varint(length) + content + SAMPLE_START + VALUE_KEY
 
 
-def points_of(heads: Sequence[bytes], values: Sequence[float], time_ms: int) -> list[SeriesPoint]:
-    """Return the points of series at a time in milliseconds, which must fit into 6 bytes."""
-    packed, tail = struct.pack(f"<{len(values)}d", *values), _tail(time_ms)
-    return list(zip(heads, [packed[index : index + 8] + tail for index in range(0, len(packed), 8)], strict=True))
-
-
 def labels_of(head: bytes) -> Labels:
     """Return the labels of a head, with or without a native histogram."""
     encoded = head[1:] if head[0] == MARK else next(fields(head + bytes(SAMPLE_BYTES - 1)))[1]
@@ -277,7 +268,7 @@ def _label(content: bytes) -> tuple[str, str]:
 
 
 def _tail(time_ms: int) -> bytes:
-    """Return the time with its key; a shorter number is padded, because all samples have the same length."""
+    """Return the time with its key: 6 bytes, padded for a shorter number, because all samples have the same length."""
     padded = bytes(time_ms >> 7 * index & 0x7F | 0x80 for index in range(5))
     return _TIME_KEY + padded + bytes([time_ms >> 35 & 0x7F])
 
@@ -288,22 +279,6 @@ def native_histogram(unit: str, counts: Sequence[int], sum_value: float | None) 
     buckets = between_bounds(counts, last_buckets)
     if sum_value is None:
         sum_value = sum(map(mul, buckets, middles))
-    return _message(sum(buckets), sum_value, buckets, bounds)
-
-
-def with_time(message: bytes, time_ms: int) -> bytes:
-    return message + varint_field(TIME, time_ms)
-
-
-def native_time_ms_of(message: bytes) -> int:
-    """Return the time of a Histogram message, its last field."""
-    begin = len(message) - 1
-    while message[begin - 1] & 0x80:
-        begin -= 1
-    return read_varint(message, begin)[0]
-
-
-def _message(count: int, sum_value: float, buckets: Sequence[int], bounds: bytes) -> bytes:
     spans, filled, end = list[list[int]](), list[int](), 0
     for index, bucket in enumerate(buckets):
         if not bucket:
@@ -321,7 +296,19 @@ def _message(count: int, sum_value: float, buckets: Sequence[int], bounds: bytes
     )
     total = _double_key(SUM) + struct.pack("<d", sum_value)
     schema = varint_field(SCHEMA, _zigzag(CUSTOM_BUCKETS))
-    return varint_field(COUNT, count) + total + schema + encoded_spans + bytes_field(DELTAS, deltas) + bounds
+    return varint_field(COUNT, sum(buckets)) + total + schema + encoded_spans + bytes_field(DELTAS, deltas) + bounds
+
+
+def with_time(message: bytes, time_ms: int) -> bytes:
+    return message + varint_field(TIME, time_ms)
+
+
+def native_time_ms_of(message: bytes) -> int:
+    """Return the time of a Histogram message, its last field."""
+    begin = len(message) - 1
+    while message[begin - 1] & 0x80:
+        begin -= 1
+    return read_varint(message, begin)[0]
 
 
 @lru_cache(maxsize=32)
