@@ -29,16 +29,16 @@ def sweep_plots(table: SweepTable) -> Sequence[Plot]:
     lines = "a line for each combination of the other parameters"
     plots = []
     for name in varied:
-        draw = partial(draw_throughput, table=table, parameter=name)
-        plots.append(Plot(f"throughput_{name}", f"throughput against {name}, {lines}", draw))
+        of_throughput = partial(draw_throughput, table=table, parameter=name)
+        plots.append(Plot(f"throughput_{name}", f"throughput against {name}, {lines}", of_throughput))
     for name in varied:
-        draw = partial(draw_latency, table=table, parameter=name)
-        plots.append(Plot(f"latency_{name}", f"median and p95 against {name}, {lines}", draw))
+        of_latency = partial(draw_latency, table=table, parameter=name)
+        plots.append(Plot(f"latency_{name}", f"median and p95 against {name}, {lines}", of_latency))
     about = "p95 and p99 against throughput, with the Pareto front"
     plots.append(Plot("pareto", about, partial(draw_pareto, table=table)))
     for first, second in combinations(varied, 2):
-        draw = partial(draw_heatmap, table=table, horizontal=first, vertical=second)
-        plots.append(Plot(f"heatmap_{first}_{second}", f"throughput by {first} and {second}", draw))
+        of_both = partial(draw_heatmap, table=table, horizontal=first, vertical=second)
+        plots.append(Plot(f"heatmap_{first}_{second}", f"throughput by {first} and {second}", of_both))
     return plots
 
 
