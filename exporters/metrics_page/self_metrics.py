@@ -101,6 +101,25 @@ class TickHealth:
             events=self._events(snapshot, events),
         )
 
+    def content(self) -> dict[str, Any]:
+        """Return the totals as values that JSON can represent."""
+        sources = {name: list(astuple(source)) for name, source in self.sources.items()}
+        return {**vars(self), "late": list(self.late), "sources": sources, "events": dict(self.events)}
+
+    @staticmethod
+    def of_content(content: Mapping[str, Any]) -> "TickHealth":
+        """Return the totals. Raises TypeError, ValueError or KeyError if they are malformed."""
+        late, events = tuple(content["late"]), dict(content["events"])
+        sources = {name: SourceHealth(*source) for name, source in dict(content["sources"]).items()}
+        health = TickHealth(
+            content["ticks"], content["missed"], content["late_s"], content["late_sum_s"], late, sources, events
+        )
+        figures = [health.ticks, health.missed, health.late_s, health.late_sum_s, *late, *events.values()]
+        figures += [figure for source in sources.values() for figure in (source.wall_s, source.cpu_s, source.errors)]
+        if len(late) != len(LATE_S) + 1 or not all(isinstance(figure, int | float) for figure in figures):
+            raise ValueError("invalid totals")
+        return health
+
     def _events(self, snapshot: Snapshot, events: Sequence[Event]) -> Mapping[str, int]:
         read = [scrape.source for scrape in snapshot.scrapes if not scrape.problem]
         new = KINDS - self.events.keys() if LOG in read else frozenset[str]()
@@ -170,25 +189,6 @@ class AgentHealth:
     runs: tuple[RunTimes, ...] = ()
     machine: str = ""
     network: str = ""
-
-
-def tick_health_json(health: TickHealth) -> dict[str, Any]:
-    sources = {name: list(astuple(source)) for name, source in health.sources.items()}
-    return {**vars(health), "late": list(health.late), "sources": sources, "events": dict(health.events)}
-
-
-def tick_health_from_json(content: Mapping[str, Any]) -> TickHealth:
-    """Return the totals. Raises TypeError, ValueError or KeyError if they are malformed."""
-    late, events = tuple(content["late"]), dict(content["events"])
-    sources = {name: SourceHealth(*source) for name, source in dict(content["sources"]).items()}
-    health = TickHealth(
-        content["ticks"], content["missed"], content["late_s"], content["late_sum_s"], late, sources, events
-    )
-    figures = [health.ticks, health.missed, health.late_s, health.late_sum_s, *late, *events.values()]
-    figures += [figure for source in sources.values() for figure in (source.wall_s, source.cpu_s, source.errors)]
-    if len(late) != len(TickHealth().late) or not all(isinstance(figure, int | float) for figure in figures):
-        raise ValueError("invalid totals")
-    return health
 
 
 class SelfMetrics(Collector):

@@ -7,14 +7,7 @@ from typing import Any
 
 from collector.printable import indented_json
 from exporters.results.summary.summary_text import number_text
-from exporters.results.sweep.sweep_rows import (
-    CLIENT,
-    ERROR_TOLERANCE,
-    NOT_CONVERGED_SHARE,
-    SERVER,
-    SweepRow,
-    SweepTable,
-)
+from exporters.results.sweep.sweep_rows import ERROR_TOLERANCE, NOT_CONVERGED_SHARE, SERVER, SweepRow, SweepTable
 from exporters.rows.columns import DIGITS, Cell, rounded
 from exporters.texts import aligned_lines, escaped_text, markdown_table, shown
 
@@ -129,7 +122,7 @@ def _is_lower_bound(table: SweepTable, row: SweepRow) -> bool:
 
 def source_text(table: SweepTable) -> str:
     """Return who measured the values, and the kind of latency."""
-    measured = "the clients" if table.source == CLIENT else "the servers"
+    measured = "the servers" if table.source == SERVER else "the clients"
     return f"{measured} (latency: {_KINDS.get(table.latency_kind, table.latency_kind)})"
 
 

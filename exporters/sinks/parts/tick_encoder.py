@@ -21,13 +21,7 @@ from collector.node.metrics.jvm import START_TIME
 from exporters.metrics_page.metric_family import UpperBounds
 from exporters.metrics_page.page import LatestValues, stall_s
 from exporters.metrics_page.rendering import Options, Rendering, SeriesRenderer
-from exporters.metrics_page.self_metrics import (
-    TickHealth,
-    agent_families,
-    tick_families,
-    tick_health_from_json,
-    tick_health_json,
-)
+from exporters.metrics_page.self_metrics import TickHealth, agent_families, tick_families
 from exporters.sinks.parts.sink_url import Target, external_labels, interval_s
 from exporters.sinks.sink import NodeTick, Sink
 
@@ -177,12 +171,12 @@ class TickEncoder:
     def state(self) -> Mapping[str, Any]:
         """Return the totals of the session, which `replay` cannot restore."""
         last_s = None if self._last is None else self._last.snapshot.tick.time_s
-        return {"session": self._session, "tick_health": tick_health_json(self._health), "time_s": last_s}
+        return {"session": self._session, "tick_health": self._health.content(), "time_s": last_s}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore the totals. Raises TypeError, ValueError or KeyError."""
         if state:
-            self._session, self._health = state["session"], tick_health_from_json(state["tick_health"])
+            self._session, self._health = state["session"], TickHealth.of_content(state["tick_health"])
             restored_s = state.get("time_s")
             self._restored_s = None if restored_s is None else float(restored_s)
 

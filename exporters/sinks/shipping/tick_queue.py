@@ -92,10 +92,6 @@ class RestartPositions:
         self._frames: deque[tuple[int, Position]] = deque()
         self._count = 0
 
-    def checkpoint(self) -> None:
-        """Start a session: earlier frames are no longer needed."""
-        self._frames.clear()
-
     def add(self, position: Position, interval_s: float) -> Position:
         """Add a tick, given the position of its frame; return the position from which to resume reading after it."""
         # Count ticks, not seconds: the clock may be adjusted.
@@ -287,7 +283,8 @@ class TickQueue:
         if self._head is None or entry.head.session != self._head.session:
             head = self._head = entry.head
             self._sampling = SampleStream(head.catalogue, head.sources, paced=head.paced, met=head.met)
-            self._restarts.checkpoint()
+            # Frames of earlier sessions are not needed any more.
+            self._restarts = RestartPositions()
         assert self._sampling is not None  # noqa: S101 - it is set together with `_head`
         if self._seek_to is None:
             # Until the last tick sent is found, keep the checkpoint's identity, which is at least as recent.

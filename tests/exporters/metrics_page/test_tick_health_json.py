@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from exporters.metrics_page.self_metrics import SourceHealth, TickHealth, tick_health_from_json, tick_health_json
+from exporters.metrics_page.self_metrics import SourceHealth, TickHealth
 
 HEALTH = TickHealth(7, 1, 0.25, 1.5, sources={"node": SourceHealth(True, 2.5, 0.5, 3)})
-CONTENT = tick_health_json(HEALTH)
+CONTENT = HEALTH.content()
 
 
 def test_the_totals_are_restored() -> None:
-    assert tick_health_from_json(json.loads(json.dumps(CONTENT))) == HEALTH
+    assert TickHealth.of_content(json.loads(json.dumps(CONTENT))) == HEALTH
 
 
 @pytest.mark.parametrize(
@@ -30,4 +30,4 @@ def test_the_totals_are_restored() -> None:
 )
 def test_malformed_totals_are_rejected(content: object) -> None:
     with pytest.raises((TypeError, ValueError, KeyError)):
-        tick_health_from_json(content)  # type: ignore[arg-type]
+        TickHealth.of_content(content)  # type: ignore[arg-type]
