@@ -35,7 +35,7 @@ from exporters.results.summary.phase_summary import NEEDS, coverage_texts, phase
 from exporters.results.sweep.sweep_output import csv_text, json_text, markdown_text
 from exporters.results.sweep.sweep_rows import (
     SERVER,
-    RunOutcome,
+    Outcome,
     RunValues,
     SweepTable,
     client_run_values,
@@ -54,21 +54,20 @@ class Outcomes:
 
     def __init__(self, sweep: Sweep) -> None:
         self._combinations = sweep.combinations()
-        self._outcomes: list[list[RunOutcome]] = [[] for _ in self._combinations]
+        self._outcomes: list[list[Outcome]] = [[] for _ in self._combinations]
 
     def add(self, folder: Path, index: int, run: SweepRun) -> None:
         """Add a run of the combination with this index; `folder` is the sweep's directory."""
-        if run.problem:
-            self._outcomes[index].append(RunOutcome(None, run.problem))
-            return
-        try:
-            outcome = RunOutcome(run_values(folder / run.folder))
-        except CasstatError as error:
-            outcome = RunOutcome(None, one_line(error))
-        except click.ClickException as error:
-            outcome = RunOutcome(None, one_line(error.format_message()))
-        if outcome.problem:
-            note(f"{run.folder}: {outcome.problem}")
+        outcome: Outcome = run.problem
+        if not outcome:
+            try:
+                outcome = run_values(folder / run.folder)
+            except CasstatError as error:
+                outcome = one_line(error)
+            except click.ClickException as error:
+                outcome = one_line(error.format_message())
+            if isinstance(outcome, str):
+                note(f"{run.folder}: {outcome}")
         self._outcomes[index].append(outcome)
 
     def table(self, sweep: Sweep) -> SweepTable:

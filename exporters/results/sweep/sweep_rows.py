@@ -203,12 +203,8 @@ IN_OPERATIONS = ThroughputUnit("operations/s", "ops/s", "ops_per_s")
 IN_ITEMS = ThroughputUnit("items/s", "items/s", "items_per_s")
 
 
-@dataclass(frozen=True)
-class RunOutcome:
-    """How a run of a sweep ended: its values, or the reason why it has none."""
-
-    values: RunValues | None
-    problem: str = ""
+Outcome = RunValues | str
+"""How a run of a sweep ended: its values, or the reason why it has none."""
 
 
 @dataclass(frozen=True)
@@ -325,7 +321,7 @@ def number_of(value: str) -> float | None:
 def sweep_table(
     name: str,
     combinations: Sequence[Mapping[str, str]],
-    outcomes: Sequence[Sequence[RunOutcome]],
+    outcomes: Sequence[Sequence[Outcome]],
     repeats: int,
     items_per_op: str = "",
 ) -> SweepTable:
@@ -334,7 +330,7 @@ def sweep_table(
     The values are those of the clients if any run has a client result. `items_per_op` is the parameter whose value is
     the number of items per operation; "" if operations are counted.
     """
-    values = [outcome.values for of_row in outcomes for outcome in of_row if outcome.values is not None]
+    values = [outcome for of_row in outcomes for outcome in of_row if not isinstance(outcome, str)]
     source = CLIENT if any(value.source == CLIENT for value in values) else SERVER
     kinds = {value.latency_kind for value in values if value.source == source and value.latency_kind}
     rows = [
@@ -377,20 +373,18 @@ def confidence_interval(values: Sequence[float]) -> tuple[float, float] | None:
     return max(0.0, mean - margin), mean + margin
 
 
-def _judged(outcome: RunOutcome, source: str) -> RunOutcome:
+def _judged(outcome: Outcome, source: str) -> Outcome:
     """Return the outcome; a run whose throughput is unknown has failed."""
-    if outcome.values is None:
+    if isinstance(outcome, str):
         return outcome
-    if outcome.values.ops_per_s is None:
-        return RunOutcome(None, NO_INTERVAL)
-    if outcome.values.source != source:
-        return RunOutcome(None, NO_CLIENT_RESULT)
-    return outcome
+    if outcome.ops_per_s is None:
+        return NO_INTERVAL
+    return outcome if outcome.source == source else NO_CLIENT_RESULT
 
 
-def _row(parameters: Mapping[str, str], outcomes: Sequence[RunOutcome], repeats: int) -> SweepRow:
-    runs = [outcome.values for outcome in outcomes if outcome.values is not None]
-    problems = [outcome.problem for outcome in outcomes if outcome.values is None]
+def _row(parameters: Mapping[str, str], outcomes: Sequence[Outcome], repeats: int) -> SweepRow:
+    runs = [outcome for outcome in outcomes if not isinstance(outcome, str)]
+    problems = [outcome for outcome in outcomes if isinstance(outcome, str)]
     missing = max(0, repeats - len(outcomes))
     row = SweepRow(parameters, len(runs), len(problems), missing, problems[0] if problems else "")
     if not runs:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from collector.load_results.client_result import Latency
-from exporters.results.sweep.sweep_rows import CLIENT, RunOutcome, RunValues, SweepTable, sweep_table
+from exporters.results.sweep.sweep_rows import CLIENT, Outcome, RunValues, SweepTable, sweep_table
 
 NS_PER_MS = 1_000_000
 
@@ -27,19 +27,19 @@ def client_run(
     )
 
 
-def outcome(ops_per_s: float, whole_ops_per_s: float | None = None, errors: int = 0) -> RunOutcome:
+def outcome(ops_per_s: float, whole_ops_per_s: float | None = None, errors: int = 0) -> RunValues:
     latencies_ms = [1 + number % 10 for number in range(1000)]
-    return RunOutcome(client_run(ops_per_s, whole_ops_per_s, errors=errors, latencies_ms=latencies_ms))
+    return client_run(ops_per_s, whole_ops_per_s, errors=errors, latencies_ms=latencies_ms)
 
 
 def hostile_table() -> SweepTable:
     """Return a table with hostile values, failed and missing runs, errors, and a run that has not converged."""
     combinations = [{"c": c, "level": level} for c in ("1", "5", "100") for level in ("ONE", "'; exit \"|<b>$(x)`")]
-    outcomes = [
+    outcomes: list[list[Outcome]] = [
         [outcome(1000, 990), outcome(1040, 1050)],
         [outcome(900, 700), outcome(910, 705)],
-        [outcome(3000.5, 2990), RunOutcome(None, "the command failed with exit status 7: a|b")],
-        [RunOutcome(None, "no node can be recorded"), RunOutcome(None, "x")],
+        [outcome(3000.5, 2990), "the command failed with exit status 7: a|b"],
+        ["no node can be recorded", "x"],
         [outcome(9000, 8990, errors=100), outcome(9100, 9100, errors=90)],
         [],
     ]

@@ -16,7 +16,7 @@ from exporters.results.sweep.sweep_rows import (
     NO_CLIENT_RESULT,
     NO_INTERVAL,
     SERVER,
-    RunOutcome,
+    Outcome,
     RunValues,
     SweepRow,
     confidence_interval,
@@ -28,8 +28,7 @@ from tests.exporters.results.sweep.swept import client_run, hostile_table
 LATENCIES_MS = st.lists(st.integers(1, 1000), min_size=1, max_size=50)
 
 
-def row_of(*values: RunValues | RunOutcome, repeats: int = 3) -> SweepRow:
-    outcomes = [value if isinstance(value, RunOutcome) else RunOutcome(value) for value in values]
+def row_of(*outcomes: Outcome, repeats: int = 3) -> SweepRow:
     (row,) = sweep_table("s", [{"c": "1"}], [outcomes], repeats).rows
     return row
 
@@ -104,23 +103,23 @@ def test_a_row_has_converged_if_the_warm_up_makes_no_difference(
 
 
 def test_a_failed_run_has_a_reason_and_does_not_hide_the_others() -> None:
-    row = row_of(RunOutcome(None, "first"), client_run(10), RunOutcome(None, "second"))
+    row = row_of("first", client_run(10), "second")
     assert (row.runs, row.failed, row.problem, row.ops_per_s) == (1, 2, "first", 10)
     assert row_of(client_run(None)).problem == NO_INTERVAL
 
 
 def test_values_of_clients_and_servers_are_not_mixed() -> None:
     server = RunValues(SERVER, 5.0, latency_kind=SERVER)
-    table = sweep_table("s", [{"c": "1"}, {"c": "2"}], [[RunOutcome(server)], [RunOutcome(client_run(10))]], 1)
+    table = sweep_table("s", [{"c": "1"}, {"c": "2"}], [[server], [client_run(10)]], 1)
     assert (table.source, table.latency_kind) == (CLIENT, "service")
     assert table.rows[0].problem == NO_CLIENT_RESULT
     assert table.rows[0].ops_per_s is None
-    table = sweep_table("s", [{"c": "1"}], [[RunOutcome(server)]], 1)
+    table = sweep_table("s", [{"c": "1"}], [[server]], 1)
     assert (table.source, table.latency_kind, table.rows[0].ops_per_s) == (SERVER, SERVER, 5.0)
 
 
 def test_a_run_that_ended_within_its_warm_up_is_not_said_to_have_no_client_result() -> None:
-    row = row_of(client_run(10), RunOutcome(RunValues(SERVER, None)))
+    row = row_of(client_run(10), RunValues(SERVER, None))
     assert (row.runs, row.failed, row.problem) == (1, 1, NO_INTERVAL)
 
 
