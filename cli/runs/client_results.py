@@ -29,7 +29,7 @@ from collector.load_results.client_format import (
     ResultClock,
     UnknownFormatError,
 )
-from collector.load_results.client_result import ClientInterval, ClientResult, redacted_result, shifted
+from collector.load_results.client_result import ClientInterval, ClientResult, redacted_result
 from collector.load_results.format_registry import choice_of, client_formats, recognised_format
 from collector.load_results.load_span import MAX_OUTSIDE_S, LoadTimes, fitting_offset_s, with_outside_note, with_stall
 from collector.load_results.result_checks import have_same_operations
@@ -106,10 +106,7 @@ def imported(
     try:
         _require_regular(path)
         result = _read(run, path, file.choice, read)
-        if client_clock_s is None:
-            result = _on_run_clock(folder, run, path, result)
-        else:
-            result = shifted(result, -client_clock_s)
+        result = _on_run_clock(folder, run, path, result) if client_clock_s is None else result.shifted(-client_clock_s)
         result = replace(result, source=_source(folder, path), checksum=_checksum(path))
         times = _load_times(folder, run, path, load_s)
         _require_overlap(run, result, times)

@@ -1,13 +1,13 @@
 """What a module in `formats` defines: FORMATS, a `Format` for each format that it reads."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Protocol
 
-from collector.load_results.client_result import ClientResult, Operation
+from collector.load_results.client_result import ClientResult, Operation, StatedTotals
 from collector.merge.clock_correction import ClockPart
 from collector.printable import one_line
 
@@ -95,10 +95,32 @@ class GrowingResult(Protocol):
         """Return the operations added since the last call, each with its total and no intervals."""
 
 
-Options = Mapping[str, str]
-"""What a user states about a file, such as {"unit": "us"}."""
-AcceptedOptions = Mapping[str, tuple[str, ...]]
-"""The values that each option accepts; () if it accepts any text without commas and colons."""
+@dataclass(frozen=True)
+class SourceFile:
+    """A file that is read in a format.
+
+    format   the name of the format.
+    times    when the command ran, which places a result without times of day.
+    options  what a user states about the file, such as {"unit": "us"}; some of `Format.options`.
+    """
+
+    format: str
+    path: Path
+    times: CommandTimes
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def result(
+        self,
+        tool: str,
+        operations: Iterable[Operation],
+        notes: Iterable[str] = (),
+        stated: Iterable[StatedTotals] = (),
+        *,
+        estimated_clock: bool = False,
+    ) -> ClientResult:
+        return ClientResult(
+            self.format, tool, self.path.name, tuple(operations), estimated_clock, tuple(notes), stated=tuple(stated)
+        )
 
 
 @dataclass(frozen=True)
@@ -107,20 +129,20 @@ class Format:
 
     name            its name, as users state it.
     sign            what recognises a file by its beginning: a pattern that is found in it, or a function of it.
-    read            reads a file. The times of the command place a result without times of day; the options are some of
-                    `options`. Raises OSError, and one of MALFORMED if the file is malformed.
+    read            reads a file. Raises OSError, and one of MALFORMED if the file is malformed.
     growing         returns a reader for a file that is being written, and raises ClientFormatError. Its arguments are
                     the file's beginning, without a byte order mark, and options. None if only whole files are read.
-    options         the options by which a user states what files do not: `FORMAT,OPTION=VALUE:FILE`.
+    options         the options by which a user states what files do not (`FORMAT,OPTION=VALUE:FILE`), and the values
+                    that each accepts; () if it accepts any text without commas and colons.
     follows_output  whether the result may follow other lines, such as a command's output.
     clock           how its times depend on the clock of the machine.
     """
 
     name: str
     sign: re.Pattern[str] | Callable[[str], bool]
-    read: Callable[[Path, CommandTimes, Options], ClientResult]
-    growing: Callable[[bytes, Options], GrowingResult] | None = None
-    options: AcceptedOptions = field(default_factory=dict)
+    read: Callable[[SourceFile], ClientResult]
+    growing: Callable[[bytes, Mapping[str, str]], GrowingResult] | None = None
+    options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     follows_output: bool = False
     clock: ResultClock = ResultClock.SHOWN
 

@@ -88,6 +88,49 @@ class ClientInterval:
     response: Latency | None = None
     service: Latency | None = None
 
+    @classmethod
+    def counted(
+        cls,
+        begin_s: float,
+        end_s: float,
+        completed: int,
+        failed: int | Mapping[str, int],
+        latency: Latency | None = None,
+        *,
+        is_response: bool = False,
+    ) -> "ClientInterval":
+        """Return an interval; the latency is ignored if no operation succeeded.
+
+        failed       the number of operations that failed, by kind of error if that is known.
+        is_response  whether the latency is the response time or the service time.
+
+        Raises ValueError if fewer than no operations succeeded.
+        """
+        if completed < 0:
+            raise ValueError("more failed operations than operations")
+        known = latency if completed else None
+        response, service = (known, None) if is_response else (None, known)
+        errors = {"": failed} if isinstance(failed, int) else failed
+        errors = {kind: count for kind, count in errors.items() if count}
+        return cls(begin_s, end_s, completed, errors, response, service)
+
+    @classmethod
+    def stated(
+        cls,
+        end_s: float,
+        completed: int,
+        errors: Mapping[str, int] = _NONE,
+        response_s: Mapping[float, float] = _NONE,
+        service_s: Mapping[float, float] = _NONE,
+        begin_s: float = 0.0,
+    ) -> "ClientInterval":
+        """Return an interval with percentiles in seconds by percentage, which are ignored if no operation succeeded.
+
+        Of printed rows, whose begin is not stated, `intervals_of` sets it.
+        """
+        kinds = (Latency(stated_s=known) if completed and known else None for known in (response_s, service_s))
+        return cls(begin_s, end_s, completed, {kind: count for kind, count in errors.items() if count}, *kinds)
+
     @property
     def failed(self) -> int:
         return sum(self.errors.values())
@@ -184,40 +227,13 @@ class ClientResult:
     def parts(self) -> list[ClientInterval]:
         return [part for operation in self.operations for part in operation.parts]
 
+    def shifted(self, offset_s: float) -> "ClientResult":
+        """Return the result with `offset_s` added to all times."""
 
-def counted(
-    begin_s: float,
-    end_s: float,
-    completed: int,
-    failed: int,
-    latency: Latency | None = None,
-    *,
-    is_response: bool = False,
-) -> ClientInterval:
-    """Return a period with operations whose kinds of errors are unknown; the latency is ignored if none succeeded.
+        def shift(interval: ClientInterval) -> ClientInterval:
+            return replace(interval, begin_s=interval.begin_s + offset_s, end_s=interval.end_s + offset_s)
 
-    `is_response` states whether the latency is the response time or the service time. Raises ValueError if fewer than
-    no operations succeeded.
-    """
-    if completed < 0:
-        raise ValueError("more failed operations than operations")
-    known = latency if completed else None
-    response, service = (known, None) if is_response else (None, known)
-    return ClientInterval(begin_s, end_s, completed, {"": failed} if failed else {}, response, service)
-
-
-def stated_interval(
-    begin_s: float,
-    end_s: float,
-    completed: int,
-    errors: Mapping[str, int] = _NONE,
-    response_s: Mapping[float, float] = _NONE,
-    service_s: Mapping[float, float] = _NONE,
-) -> ClientInterval:
-    """Return a period with percentiles in seconds by percentage, which are ignored if no operation succeeded."""
-    response, service = (Latency(stated_s=known) if completed and known else None for known in (response_s, service_s))
-    errors = {kind: count for kind, count in errors.items() if count}
-    return ClientInterval(begin_s, end_s, completed, errors, response, service)
+        return replace(self, operations=tuple(operation.changed(shift) for operation in self.operations))
 
 
 def failed_note(number: int, noun: str = "operation", hint: str = "") -> list[str]:
@@ -298,15 +314,6 @@ def merged_latency(latencies: Sequence[Latency | None]) -> Latency | None:
             return None
         counts.update(latency.counts)
     return Latency(dict(counts)) if counts else None
-
-
-def shifted(result: ClientResult, offset_s: float) -> ClientResult:
-    """Return the result with `offset_s` added to all times."""
-
-    def shift(interval: ClientInterval) -> ClientInterval:
-        return replace(interval, begin_s=interval.begin_s + offset_s, end_s=interval.end_s + offset_s)
-
-    return replace(result, operations=tuple(operation.changed(shift) for operation in result.operations))
 
 
 def redacted_result(result: ClientResult, redactor: Redactor) -> ClientResult:

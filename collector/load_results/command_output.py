@@ -3,21 +3,13 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import groupby, pairwise
 from operator import attrgetter
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from collector.load_results.client_format import MALFORMED, ClientFormatError, CommandTimes, reason_of
-from collector.load_results.client_result import (
-    ClientInterval,
-    ClientResult,
-    Operation,
-    StatedTotals,
-    stated_interval,
-    total_of,
-)
+from collector.load_results.client_format import MALFORMED, ClientFormatError, SourceFile, reason_of
+from collector.load_results.client_result import ClientInterval, ClientResult, Operation, StatedTotals, total_of
 from collector.merge.clock_correction import times_when_shown
 from collector.printable import count_text
 
@@ -62,23 +54,27 @@ def output_lines(path: Path) -> Iterator[OutputLine]:
             number += is_whole
 
 
-def last_line_s(path: Path, times: CommandTimes, length_s: float) -> float:
+def last_line_s(file: SourceFile, length_s: float) -> float:
     """Return when the last line was written; the end of the command if the file's modification time is implausible.
 
     `length_s` is the duration of the run that the output describes.
     """
-    shown_s = path.stat().st_mtime
+    shown_s, times = file.path.stat().st_mtime, file.times
     changed_s = times_when_shown(shown_s, times.clock) if times.clock else [shown_s]
     return max(
         (time_s for time_s in changed_s if times.begin_s + length_s <= time_s <= times.end_s), default=times.end_s
     )
 
 
-def placed(total: ClientInterval, path: Path, times: CommandTimes) -> ClientInterval:
-    """Return a total whose times count from the beginning of the run, placed so that it ends when the output ended."""
-    end_s = last_line_s(path, times, total.end_s)
+def begin_of_run_s(file: SourceFile, length_s: float) -> float:
+    """Return when a run of this duration began that ended with the last line."""
     # Times are rounded, so the run may seem to begin before the command.
-    return replace(total, begin_s=max(end_s - total.end_s + total.begin_s, times.begin_s), end_s=end_s)
+    return max(last_line_s(file, length_s) - length_s, file.times.begin_s)
+
+
+def placed(total: ClientInterval, file: SourceFile) -> ClientInterval:
+    """Return a total whose `end_s` is the duration of the run, placed so that it ends when the output ended."""
+    return replace(total, begin_s=begin_of_run_s(file, total.end_s), end_s=last_line_s(file, total.end_s))
 
 
 def last_run(path: Path, tool: str, begins: Callable[[str], object], new: Callable[[], Run]) -> tuple[Run, list[str]]:
@@ -107,29 +103,16 @@ def earlier_runs(number: int, tool: str) -> list[str]:
 
 
 def only_total(
-    names: tuple[str, str],
-    total: ClientInterval,
-    path: Path,
-    times: CommandTimes,
-    notes: Sequence[str],
-    *stated: StatedTotals,
+    file: SourceFile, tool: str, total: ClientInterval, notes: Iterable[str], *stated: StatedTotals
 ) -> ClientResult:
-    """Return the result of a run with only a total; see `placed`. `names` are those of the format and of the tool."""
-    operation = Operation("", total=placed(total, path, times))
-    return ClientResult(*names, path.name, (operation,), estimated_clock=True, notes=tuple(notes), stated=stated)
-
-
-printed_row = partial(stated_interval, 0.0)
-"""Returns what a row states about the time since the row before, given its end in seconds since the run began.
-
-`intervals_of` sets when it began.
-"""
+    """Return the result of a run with only a total; see `placed`."""
+    return file.result(tool, [Operation("", total=placed(total, file))], notes, stated, estimated_clock=True)
 
 
 def rows_of(ends_s: Iterable[float], totals: Sequence[int]) -> list[ClientInterval]:
     """Return rows, given the number of operations since the run began at the end of each."""
     counts = [after - before for before, after in pairwise([0, *totals])]
-    return [printed_row(end_s, count) for end_s, count in zip(ends_s, counts, strict=True)]
+    return [ClientInterval.stated(end_s, count) for end_s, count in zip(ends_s, counts, strict=True)]
 
 
 def read_output(path: Path, add: Callable[[OutputLine], None]) -> None:
@@ -155,7 +138,7 @@ def run_notes(tool: str, *, earlier: int, has_totals: bool, is_cut: bool) -> lis
 
 
 def operation_of(
-    name: str, rows: Sequence[ClientInterval], total: ClientInterval | None, path: Path, times: CommandTimes
+    name: str, rows: Sequence[ClientInterval], total: ClientInterval | None, file: SourceFile
 ) -> Operation:
     """Return the operation of a run, which is placed so that its end is that of the output in a file.
 
@@ -163,7 +146,7 @@ def operation_of(
     ClientFormatError and OSError.
     """
     length_s = max(total.end_s if total else 0.0, rows[-1].end_s if rows else 0.0)
-    begin_s = max(last_line_s(path, times, length_s) - length_s, times.begin_s)
+    begin_s = begin_of_run_s(file, length_s)
     if total is None:
         return Operation(name, intervals_of(rows, begin_s))
     if total.completed < 0:
@@ -198,4 +181,4 @@ def last_part(rows: Sequence[ClientInterval], length_s: float, completed: int, f
     if min(left, left_failed) < 0 or not left + left_failed:
         return []
     end_s = max(length_s, rows[-1].end_s if rows else 0.0)
-    return [printed_row(end_s, left, {"": left_failed})]
+    return [ClientInterval.stated(end_s, left, {"": left_failed})]

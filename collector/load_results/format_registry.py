@@ -17,7 +17,7 @@ from collector.load_results.client_format import (
     Format,
     FormatChoice,
     GrowingResult,
-    Options,
+    SourceFile,
     UnknownFormatError,
     reason_of,
 )
@@ -82,10 +82,10 @@ def read_file(path: Path, choice: FormatChoice, times: CommandTimes) -> ClientRe
     return with_joined_intervals(result)
 
 
-def read_as(form: Format, path: Path, times: CommandTimes, options: Options | None = None) -> ClientResult:
+def read_as(form: Format, path: Path, times: CommandTimes, options: Mapping[str, str] | None = None) -> ClientResult:
     """Read a file of a format, without the checks of `read_file`. Raises ClientFormatError and OSError."""
     try:
-        result = form.read(path, times, options or {})
+        result = form.read(SourceFile(form.name, path, times, options or {}))
     except ClientFormatError:
         raise
     except MALFORMED as error:

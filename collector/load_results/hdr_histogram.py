@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, combinations
 
-from collector.load_results.client_format import ClientFormatError
+from collector.load_results.client_format import ClientFormatError, SourceFile
 from collector.load_results.client_result import SIGNIFICANT_BITS, rounded_up
 from collector.load_results.parsing import label_of
 from collector.printable import one_line
@@ -207,28 +207,25 @@ class Part:
     kind: str
 
 
-def chosen(totals: Mapping[str, int], metric: str, form: str = "hdr-log") -> tuple[dict[str, Part], list[str]]:
-    """Return the tags that are counted, each with its part, and notes.
+def chosen(totals: Mapping[str, int], file: SourceFile) -> tuple[dict[str, Part], list[str]]:
+    """Return the tags of a file that are counted, each with its part, and notes.
 
-    totals  the number of values of each tag.
-    metric  the metric that the user chooses, ALL, or "".
-    form    the name of the file's format, for hints.
-
-    Raises ClientFormatError if the user must choose a metric.
+    `totals` has the number of values of each tag. Raises ClientFormatError if the user must choose a metric.
     """
+    metric = file.options.get("metric", "")
     if metric == ALL:
         return {tag: Part(tag, SERVICE) for tag in totals}, []
     known = {tag: part for tag in totals if (part := _known(tag))}
     metrics = {tag: match for tag in totals.keys() - known.keys() if (match := _METRIC.fullmatch(tag))}
     if metric:
-        return _named(totals, metric, known, form), []
+        return _named(totals, metric, known, file), []
     others = totals.keys() - known.keys() - metrics.keys()
     if not metrics:
         return {**_without_sums(known, totals), **{tag: Part(tag, SERVICE) for tag in others}}, []
     present = {_normal(match["metric"]) for match in metrics.values()}
     best = next((name for name in PREFERRED if name in present), "")
     if not best and (len(present) > 1 or others or present & set(NO_LATENCIES)):
-        raise ClientFormatError(f"cannot tell which metric contains the operations' latencies {_listed(totals, form)}")
+        raise ClientFormatError(f"cannot tell which metric contains the operations' latencies {_listed(totals, file)}")
     best = best or next(iter(present))
     parts = {tag: _part(match) for tag, match in metrics.items() if _normal(match["metric"]) == best}
     if best == "result":
@@ -240,7 +237,7 @@ def chosen(totals: Mapping[str, int], metric: str, form: str = "hdr-log") -> tup
     omitted = sorted((present | others) - {best})
     notes = [
         f"only {best} is counted, not {', '.join(map(one_line, omitted))}, which measure the same operations "
-        f"(hint: {form},metric=NAME:FILE counts another one)"
+        f"(hint: {file.format},metric=NAME:FILE counts another one)"
     ]
     return {**known, **parts}, notes if omitted else []
 
@@ -268,7 +265,7 @@ def _without_sums(known: Mapping[str, Part], totals: Mapping[str, int]) -> dict[
     return {tag: part for tag, part in known.items() if not is_mixed or part.operation or not _SCYLLA.fullmatch(tag)}
 
 
-def _named(totals: Mapping[str, int], metric: str, known: Mapping[str, Part], form: str) -> dict[str, Part]:
+def _named(totals: Mapping[str, int], metric: str, known: Mapping[str, Part], file: SourceFile) -> dict[str, Part]:
     """Return the tags that the user names, by the whole tag or by its metric."""
     parts = {}
     for tag in totals:
@@ -281,23 +278,23 @@ def _named(totals: Mapping[str, int], metric: str, known: Mapping[str, Part], fo
         elif _normal(last) == _normal(metric):
             parts[tag] = Part(prefix, SERVICE)
     if not parts:
-        raise ClientFormatError(f"the log has no metric '{one_line(metric)}' {_listed(totals, form)}")
+        raise ClientFormatError(f"the log has no metric '{one_line(metric)}' {_listed(totals, file)}")
     return parts
 
 
-def require_distinct(metric: str, series: Mapping[str, Sequence[int]], form: str = "hdr-log") -> None:
-    """Raise ClientFormatError if two tags seem to be metrics of the same operations.
+def require_distinct(series: Mapping[str, Sequence[int]], file: SourceFile) -> None:
+    """Raise ClientFormatError if two tags seem to be metrics of the same operations, and the user chooses none.
 
-    series  the number of values of each tag by interval.
+    `series` has the number of values of each tag by interval.
     """
-    plain = [tag for tag in series if not (_known(tag) or _METRIC.fullmatch(tag)) and sum(series[tag]) >= MIN_EQUAL]
-    if metric:
+    if file.options.get("metric"):
         return
+    plain = [tag for tag in series if not (_known(tag) or _METRIC.fullmatch(tag)) and sum(series[tag]) >= MIN_EQUAL]
     for one, other in combinations(plain[:50], 2):
         if series[one] == series[other]:
             raise ClientFormatError(
                 f"{one_line(one)} and {one_line(other)} have equally many values in every interval, so they probably "
-                f"measure the same operations {_listed(series, form)}"
+                f"measure the same operations {_listed(series, file)}"
             )
 
 
@@ -317,12 +314,12 @@ def failed_in(attempted: Sequence[int], succeeded: Sequence[int]) -> list[int]:
     return failed
 
 
-def _listed(tags: Collection[str], form: str = "hdr-log") -> str:
+def _listed(tags: Collection[str], file: SourceFile) -> str:
     """Return a hint with the metrics to choose from."""
     names = list(dict.fromkeys(label_of(tag.rpartition(".")[2]) for tag in sorted(tags)))
     listed = ", ".join([*names[:MAX_LISTED], *["…"] * (len(names) > MAX_LISTED)])
     chosen_from = f"NAME is one of {listed}, or {ALL} if each is an operation of its own"
-    return f"(hint: choose one with {form},metric=NAME:FILE; {chosen_from})"
+    return f"(hint: choose one with {file.format},metric=NAME:FILE; {chosen_from})"
 
 
 def _normal(name: str) -> str:

@@ -19,7 +19,7 @@ from datetime import datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 from typing import Any, BinaryIO
 
-from collector.load_results.client_format import ClientFormatError
+from collector.load_results.client_format import ClientFormatError, SourceFile
 from collector.load_results.client_result import ClientResult, Operation, applicable
 from collector.load_results.operation_times import OperationTimes, checked_seconds
 from collector.printable import count_text, one_line
@@ -75,11 +75,11 @@ class JmeterSamples:
         transactions = self._times[True].take()
         return self._times[False].take() if self._counts[False] else transactions
 
-    def result(self, name: str, source: str, notes: list[str]) -> ClientResult:
-        """Return the samples as a result of the format `name`. Raises ClientFormatError."""
+    def result(self, file: SourceFile, notes: list[str]) -> ClientResult:
+        """Return the samples as the result in a file. Raises ClientFormatError."""
         times = self._times[not self._counts[False]]
         all_notes = [*notes, *self._notes(), *times.notes("sample")]
-        return times.result((name, "JMeter"), source, all_notes, empty="the file has no samples")
+        return times.result(file, "JMeter", all_notes, empty="the file has no samples")
 
     def _notes(self) -> list[str]:
         transactions = count_text(self._counts[True], "transaction controller sample")

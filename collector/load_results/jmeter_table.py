@@ -8,21 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collector.arrow import csv, csv_table, pa, pc
+from collector.load_results import jmeter_results as jtl
 from collector.load_results.client_format import ClientFormatError
 from collector.load_results.client_result import Operation
-from collector.load_results.jmeter_results import (
-    FALSE,
-    MAX_ELAPSED_MS,
-    MAX_TIME_MS,
-    MS_PER_S,
-    TRANSACTION,
-    TRUE,
-    JmeterSamples,
-    JtlTimes,
-    Layout,
-    check_rows,
-    end_of_records,
-)
+from collector.load_results.jmeter_results import MS_PER_S, JmeterSamples, JtlTimes, Layout
 from collector.printable import one_line
 
 # Sub-results, which no column of the CSV distinguishes from other rows. JMeter writes a sample, then its sub-results,
@@ -124,7 +113,11 @@ class JmeterTable:
         types = {name: kind for name, kind in COLUMNS.items() if name in columns}
         self._columns, self._times, self._samples = list(columns), times, samples
         self._conversion = csv.ConvertOptions(
-            include_columns=list(types), column_types=types, null_values=[], true_values=TRUE, false_values=FALSE
+            include_columns=list(types),
+            column_types=types,
+            null_values=[],
+            true_values=jtl.TRUE,
+            false_values=jtl.FALSE,
         )
         self._sub_results: SubResults | None = None
         # The last row of each thread, until there is a sub-result.
@@ -227,8 +220,8 @@ class _Rows:
     def __init__(self, table: pa.Table) -> None:
         self.begins: Ints = table.column("timeStamp").to_numpy()
         self.elapsed: Ints = table.column("elapsed").to_numpy()
-        _check_range(self.begins, MAX_TIME_MS)
-        _check_range(self.elapsed, MAX_ELAPSED_MS)
+        _check_range(self.begins, jtl.MAX_TIME_MS)
+        _check_range(self.elapsed, jtl.MAX_ELAPSED_MS)
         if "SampleCount" in table.column_names and (table.column("SampleCount").to_numpy() != 1).any():
             raise MalformedBlockError("a row represents several samples")
         self.ends = self.begins + self.elapsed
@@ -240,7 +233,7 @@ class _Rows:
         self.response_codes = _Texts(table, "responseCode")
         self.transactions: Flags = np.zeros(table.num_rows, bool)
         if "responseMessage" in table.column_names:
-            self.transactions = pc.starts_with(table.column("responseMessage"), TRANSACTION).to_numpy()
+            self.transactions = pc.starts_with(table.column("responseMessage"), jtl.TRANSACTION).to_numpy()
 
     def groups(self, selected: Flags, values: int) -> Ints:
         """Return a number for each row's label and second; multiplied by `values`, it still fits into 64 bits."""
@@ -318,7 +311,7 @@ class GrowingRows:
 
     def add(self, data: bytes) -> int:
         self._rest += data
-        end = end_of_records(self._rest)
+        end = jtl.end_of_records(self._rest)
         if not end and len(self._rest) > MAX_RECORD_BYTES:
             end = self._rest.rfind(b"\n") + 1 or len(self._rest)
         block, self._rest = self._rest[:end], self._rest[end:]
@@ -362,7 +355,7 @@ class GrowingRows:
     def _problem(self, record: bytes) -> str:
         """Return why a record is malformed; "" if it is not."""
         try:
-            check_rows(record, 1, self._layout)
+            jtl.check_rows(record, 1, self._layout)
         except ClientFormatError as error:
             self.problem = self.problem or one_line(error).partition(": ")[2]
             return str(error)

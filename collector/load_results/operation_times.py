@@ -7,7 +7,7 @@ seconds, the first and the last one would be partly empty, and a phase would con
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from collector.load_results.client_format import ClientFormatError
+from collector.load_results.client_format import ClientFormatError, SourceFile
 from collector.load_results.client_result import NS_PER_S, ClientInterval, ClientResult, Latency, Operation, total_of
 from collector.load_results.load_span import empty_share
 from collector.load_results.parsing import Labels
@@ -92,17 +92,15 @@ class OperationTimes:
         spans = list(zip(grid, bounds_s, bounds_s[1:], strict=False))
         return tuple(Operation(name, tuple(self._interval(name, *span) for span in spans)) for name in names)
 
-    def result(
-        self, names: tuple[str, str], source: str, notes: Iterable[str], empty: str = "no requests"
-    ) -> ClientResult:
-        """Return the operations as a result; `names` are those of the format and of the tool.
+    def result(self, file: SourceFile, tool: str, notes: Iterable[str], empty: str = "no requests") -> ClientResult:
+        """Return the operations in a file as a result.
 
         Raises ClientFormatError with the reason `empty` if there are no operations, and as `operations` does.
         """
         operations = self.operations()
         if not operations:
             raise ClientFormatError(empty)
-        return ClientResult(*names, source, operations, notes=tuple(notes))
+        return file.result(tool, operations, notes)
 
     def notes(self, noun: str, hint: str = "") -> list[str]:
         """Return notes on operations whose names or errors are not distinguished; `noun` is a word for an operation."""

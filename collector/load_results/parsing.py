@@ -157,13 +157,6 @@ def checked_length_s(value: object) -> float:
     return float(value)
 
 
-def status_errors(counts: Mapping[str, int]) -> dict[str, int]:
-    """Return the number of failed responses by kind of error, given the number of responses by status code."""
-    return {
-        f"status {status}": count for status, count in counts.items() if whole(status) >= FIRST_ERROR_STATUS and count
-    }
-
-
 # Names: printable, short and few, whatever the file contains.
 
 MAX_LABELS = 50

@@ -12,7 +12,7 @@ from itertools import pairwise
 from statistics import median
 
 from collector.load_results.client_format import ClientFormatError, CommandTimes, ResultClock
-from collector.load_results.client_result import ClientInterval, ClientResult, Operation, shifted, total_of
+from collector.load_results.client_result import ClientInterval, ClientResult, Operation, total_of
 from collector.load_results.load_span import MAX_OUTSIDE_S, NOMINAL_S, empty_share
 from collector.load_results.result_checks import tolerance_s
 from collector.merge.clock_correction import ClockPart
@@ -44,7 +44,7 @@ def on_run_clock(
     """
     parts = parts_within(parts, times)
     if _is_about_steady(parts, times):
-        return result if result.estimated_clock else shifted(result, -parts[0].ahead_s)
+        return result if result.estimated_clock else result.shifted(-parts[0].ahead_s)
     if result.estimated_clock:
         if clock != ResultClock.STEADY:
             raise UnplacedResultError("its length was measured with that clock")
@@ -52,7 +52,7 @@ def on_run_clock(
     if clock == ResultClock.DELAYED:
         raise UnplacedResultError("its times follow that clock with an unknown delay")
     # As if the result's times went on steadily, from a clock as in one of the parts.
-    steady = [shifted(result, -part.ahead_s) for part in _by_begin(result, parts) if _fits(result, part, times)]
+    steady = [result.shifted(-part.ahead_s) for part in _by_begin(result, parts) if _fits(result, part, times)]
     possible = steady
     with suppress(_ImpossibleTimeError):
         possible = [_Placement(parts, times).placed(result), *steady]

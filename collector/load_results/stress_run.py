@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from collector.load_results.client_format import ClientFormatError
-from collector.load_results.client_result import ClientInterval, Latency, Operation, StatedTotals, counted, failed_note
+from collector.load_results.client_result import ClientInterval, Latency, Operation, StatedTotals, failed_note
 from collector.load_results.operation_times import MAX_INTERVALS
 from collector.load_results.parsing import MAX_LABELS, clock_s
 from collector.printable import count_text
@@ -237,7 +237,7 @@ class StressRun:
         intervals = []
         for (from_s, before), (until_s, count) in pairwise([(0.0, 0), *ends]):
             lost = failed * count // max(attempted, 1) - failed * before // max(attempted, 1)
-            intervals.append(counted(begin_s + from_s, begin_s + until_s, count - before - lost, lost))
+            intervals.append(ClientInterval.counted(begin_s + from_s, begin_s + until_s, count - before - lost, lost))
         return (Operation(self._name, tuple(intervals), self._total(self._name, attempted, begin_s, is_response)),)
 
     @cached_property
@@ -268,7 +268,7 @@ class StressRun:
             if (text := self._result(label, name)) is not None
         }
         latency, end_s = _latency(stated_s), begin_s + self.exact_length_s
-        return counted(begin_s, end_s, completed, failed, latency, is_response=is_response)
+        return ClientInterval.counted(begin_s, end_s, completed, failed, latency, is_response=is_response)
 
     def _result(self, label: str, name: str) -> str | None:
         """Return the text of a number in the results; None if it is missing."""
@@ -348,8 +348,8 @@ def _intervals(
     for from_s, until_s in spans:
         row, count = by_time.get(until_s, (_START, 0))
         completed = max(count - row.errors, 0)
-        latency = _latency(row.stated_s)
-        yield counted(begin_s + from_s, begin_s + until_s, completed, row.errors, latency, is_response=is_response)
+        latency, span_s = _latency(row.stated_s), (begin_s + from_s, begin_s + until_s)
+        yield ClientInterval.counted(*span_s, completed, row.errors, latency, is_response=is_response)
 
 
 def _latency(stated_s: Mapping[float, float]) -> Latency | None:

@@ -10,9 +10,8 @@ complete requests. Percentiles are whole milliseconds, of all responses, measure
 import re
 from functools import partial
 from itertools import islice
-from pathlib import Path
 
-from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options
+from collector.load_results.client_format import ClientFormatError, Format, SourceFile
 from collector.load_results.client_result import ClientInterval, ClientResult, StatedTotals, failed_note
 from collector.load_results.command_output import last_run, only_total, output_lines
 from collector.load_results.operation_times import OperationTimes
@@ -30,16 +29,16 @@ _PERCENTILE = re.compile(r" *(\d{1,3})% +(\d{1,9})(?: \(longest request\))?")
 _REQUIRED = ("Complete requests", "Failed requests", "Time taken for tests")
 
 
-def read(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
-    if any(line.text == _PERCENTILES for line in islice(output_lines(path), 1)):
+def read(file: SourceFile) -> ClientResult:
+    if any(line.text == _PERCENTILES for line in islice(output_lines(file.path), 1)):
         raise ClientFormatError(
             "the percentiles that ab writes with -e state no number of requests (hint: import what ab prints, which "
             "has percentiles too, or the file of -g)"
         )
-    run, notes = last_run(path, NAME, _BEGIN.match, _Run)
+    run, notes = last_run(file.path, NAME, _BEGIN.match, _Run)
     run.check()
     stated = StatedTotals(attempted_per_s=run.values.get("Requests per second"))
-    return only_total((NAME, NAME), run.total(), path, times, [*run.notes(), *notes], stated)
+    return only_total(file, NAME, run.total(), [*run.notes(), *notes], stated)
 
 
 class _Run:
@@ -103,10 +102,8 @@ class _Run:
             errors[""] = int(self.values["Failed requests"])
         completed = max(self.complete - self._failed_responses - errors.get("", 0), 0)
         latency = stated_latency(self._stated_s) if completed else None
-        errors = {kind: count for kind, count in errors.items() if count}
-        return ClientInterval(
-            0.0, checked_length_s(self.values["Time taken for tests"]), completed, errors, service=latency
-        )
+        length_s = checked_length_s(self.values["Time taken for tests"])
+        return ClientInterval.counted(0.0, length_s, completed, errors, latency)
 
     def notes(self) -> list[str]:
         notes = failed_note(self._failed_responses, "request") if self._stated_s else []
@@ -128,19 +125,18 @@ class _Run:
 # request began, in whole seconds since the epoch, and `ttime` its duration in milliseconds. Requests are assumed to
 # begin in the middle of their second. The file does not state which responses have an error status.
 
-GNUPLOT = "ab-gnuplot"
 HEADER = "starttime\tseconds\tctime\tdtime\tttime\twait"
 MS_NS = 1_000_000
 _ROW = re.compile(r"[^\t]{1,40}\t(?P<seconds>\d{1,12})\t\d{1,12}\t\d{1,12}\t(?P<ttime>\d{1,12})\t\d{1,12}")
 
 
-def read_gnuplot(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
+def read_gnuplot(file: SourceFile) -> ClientResult:
     requests = OperationTimes()
-    notes = read_lines(path, partial(_add_row, requests))
+    notes = read_lines(file.path, partial(_add_row, requests))
     if notes:
         notes.append("rows are sorted by duration, so an incomplete file lacks the longest ones")
     notes.append("the file does not state which requests failed (hint: what ab prints does)")
-    return requests.result((GNUPLOT, NAME), path.name, notes, empty="no rows")
+    return requests.result(file, NAME, notes, empty="no rows")
 
 
 def _add_row(requests: OperationTimes, line: str) -> None:
@@ -154,4 +150,7 @@ def _add_row(requests: OperationTimes, line: str) -> None:
     requests.add("", int(checked_time_s(int(match["seconds"]) + 0.5 + ttime_ms / 1000)), duration_ns)
 
 
-FORMATS = (Format(NAME, _SIGN, read, follows_output=True), Format(GNUPLOT, re.compile(rf"\A{HEADER}"), read_gnuplot))
+FORMATS = (
+    Format(NAME, _SIGN, read, follows_output=True),
+    Format("ab-gnuplot", re.compile(rf"\A{HEADER}"), read_gnuplot),
+)

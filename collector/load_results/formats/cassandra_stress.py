@@ -7,9 +7,8 @@ print this option, so it is looked for in the command.
 """
 
 import re
-from pathlib import Path
 
-from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options, ResultClock
+from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, ResultClock, SourceFile
 from collector.load_results.client_result import ClientResult
 from collector.load_results.command_output import OutputLine, output_lines
 from collector.load_results.parsing import label_of
@@ -33,9 +32,9 @@ _LIMITED_RATE = re.compile(r"\s*OpsPer Sec: [1-9]\d*")
 PERCENTAGES = (50.0, 95.0, 99.0, 99.9, 100.0)
 
 
-def read(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
-    log = _Log(times)
-    for line in output_lines(path):
+def read(file: SourceFile) -> ClientResult:
+    log = _Log(file.times)
+    for line in output_lines(file.path):
         log.add(line)
     run = log.run
     if run:
@@ -43,10 +42,9 @@ def read(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
     if run is None or not (run.totals or run.is_sparse):
         raise ClientFormatError("the last run has no rows")
     length_s = run.exact_length_s
-    begin_s = max(times.end_s - (SHUTDOWN_S if log.has_ended else 0.0) - length_s, times.begin_s)
+    begin_s = max(file.times.end_s - (SHUTDOWN_S if log.has_ended else 0.0) - length_s, file.times.begin_s)
     operations = run.operations(begin_s, log.is_fixed)
-    notes = tuple(log.notes())
-    return ClientResult(NAME, NAME, path.name, operations, estimated_clock=True, notes=notes, stated=run.stated)
+    return file.result(NAME, operations, log.notes(), run.stated, estimated_clock=True)
 
 
 FORMATS = (Format(NAME, re.compile("^" + _HEADER, re.MULTILINE), read, follows_output=True, clock=ResultClock.STEADY),)

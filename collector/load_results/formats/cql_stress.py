@@ -7,13 +7,11 @@ which the settings state.
 """
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
-from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options, ResultClock
+from collector.load_results.client_format import ClientFormatError, Format, ResultClock, SourceFile
 from collector.load_results.client_result import ClientInterval, ClientResult
-from collector.load_results.command_output import OutputLine, operation_of, printed_row, read_output, run_notes
+from collector.load_results.command_output import OutputLine, operation_of, read_output, run_notes
 from collector.load_results.parsing import clock_s, decimal, label_of, stated_latency_s, whole
 from collector.load_results.stress_run import LATENCIES
 
@@ -28,105 +26,70 @@ _KIND = re.compile(r"\s*Type: (\w+)")
 _PERCENTAGES = {"med": 50.0, ".95": 95.0, ".99": 99.0, ".999": 99.9, "max": 100.0}
 
 
-def read(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
-    log = _Log()
-    read_output(path, log.add)
-    run = log.run
-    if run is None or not (run.rows or run.results):
+def read(file: SourceFile) -> ClientResult:
+    run = _LastRun()
+    read_output(file.path, run.add)
+    if not (run.rows or run.results):
         raise ClientFormatError("the last run has no rows")
-    operation = operation_of(run.name, run.rows, run.total(), path, times)
-    return ClientResult(NAME, NAME, path.name, (operation,), True, tuple(log.notes()))
+    operation = operation_of(run.name, run.rows, run.total(), file)
+    return file.result(NAME, [operation], run.notes(), estimated_clock=True)
 
 
 FORMATS = (Format(NAME, _HEADER, read, follows_output=True, clock=ResultClock.STEADY),)
 
 
-@dataclass
-class _Run:
-    """One run: its columns, its rows, and the texts of its results by label in lower case."""
-
-    columns: list[str]
-    name: str
-    is_fixed: bool
-    rows: list[ClientInterval] = field(default_factory=list)
-    operations: int = 0
-    results: dict[str, str] = field(default_factory=dict)
-
-    def count(self, label: str) -> int | None:
-        text = self.results.get(label, "")
-        return int(text) if text.isdigit() else None
-
-    @property
-    def length_s(self) -> float:
-        """The run's duration: that of the rows or, if the results state more, as exactly as they state it."""
-        rows_s = self.rows[-1].end_s if self.rows else 0.0
-        # The duration is rounded down to a second; the rate, which is rounded to 1/s, states it more exactly.
-        rate, operations = self.results.get("op rate", ""), self.count("total operations") or 0
-        exact_s = operations / int(rate) if rate.isdigit() and int(rate) else 0.0
-        if (seconds := clock_s(self.results.get("total operation time", ""))) is not None:
-            exact_s = min(max(exact_s, seconds), seconds + 1.0)
-        return max(rows_s, exact_s)
-
-    def total(self) -> ClientInterval | None:
-        """Return what the results state; None if they are missing. Raises ValueError."""
-        operations, failed = self.count("total operations"), self.count("total errors") or 0
-        if operations is None:
-            return None
-        stated_s = {
-            percentage: stated_latency_s(float(text), MS)
-            for label, percentage in LATENCIES.items()
-            if (text := self.results.get(label, "NaN")) not in ("NaN", "inf")
-        }
-        return printed_row(self.length_s, operations - failed, {"": failed}, *self.by_kind(stated_s))
-
-    def by_kind(self, stated_s: Mapping[float, float]) -> tuple[Mapping[float, float], Mapping[float, float]]:
-        """Return the percentiles of response times and those of service times; one of the two is empty."""
-        return (stated_s, {}) if self.is_fixed else ({}, stated_s)
-
-
-class _Log:
-    """The last run of a log, and the number of earlier ones."""
+class _LastRun:
+    """The last run of a log: its rows, and the texts of its results by label in lower case."""
 
     def __init__(self) -> None:
-        self.run: _Run | None = None
-        self._earlier = 0
-        self._is_fixed = self._is_cut = self._has_results = False
-        self._name = ""
+        self._runs = 0
+        # What the settings state about the next run.
+        self._next_name, self._next_is_fixed = "", False
+        self._is_cut = False
+        self._begin(())
+
+    def _begin(self, columns: Sequence[str]) -> None:
+        self.name, self._is_fixed = self._next_name, self._next_is_fixed
+        self.rows: list[ClientInterval] = []
+        self.results: dict[str, str] = {}
+        self._columns = columns
+        self._operations = 0
+        self._has_results = False
 
     def add(self, line: OutputLine) -> None:
         self._is_cut = not line.is_whole
         if _HEADER.match(line.text):
-            self._earlier += self.run is not None
             columns = [column.strip() for column in line.text.split(",")]
             if not {"total ops", "time"} <= set(columns):
                 raise ValueError("the header has no total ops or no time")
-            self.run, self._has_results = _Run(columns, self._name, self._is_fixed), False
-        elif self.run and self._has_results:
+            self._runs += 1
+            self._begin(columns)
+        elif self._has_results:
             match = _RESULT.fullmatch(line.text)
             if match and line.is_whole:
-                self.run.results.setdefault(match["label"].lower(), match["value"])
-        elif self.run and line.text == "Results:":
+                self.results.setdefault(match["label"].lower(), match["value"])
+        elif self._columns and line.text == "Results:":
             self._has_results = True
-        elif self.run and _BEGIN_OF_ROW.match(line.text):
-            self._add_row(self.run, line)
+        elif self._columns and _BEGIN_OF_ROW.match(line.text):
+            self._add_row(line)
         self._add_setting(line.text)
 
     def _add_setting(self, text: str) -> None:
         if "Stress Settings" in text:
-            self._is_fixed, self._name = False, ""
+            self._next_is_fixed, self._next_name = False, ""
         elif _FIXED.fullmatch(text):
-            self._is_fixed = True
+            self._next_is_fixed = True
         elif match := _KIND.fullmatch(text):
-            self._name = "" if match[1].lower() in ("mixed", "user") else label_of(match[1].lower())
+            self._next_name = "" if match[1].lower() in ("mixed", "user") else label_of(match[1].lower())
 
-    def _add_row(self, run: _Run, line: OutputLine) -> None:
+    def _add_row(self, line: OutputLine) -> None:
         fields = [field.strip() for field in line.text.split(",")]
-        if not _ROW.fullmatch(line.text) or len(fields) != len(run.columns):
+        if not _ROW.fullmatch(line.text) or len(fields) != len(self._columns):
             if line.is_whole:
                 raise ValueError("malformed row")
             return
-        values = dict(zip(run.columns, fields, strict=True))
-        count, failed = whole(values["total ops"]) - run.operations, whole(values.get("errors", "0"))
+        values = dict(zip(self._columns, fields, strict=True))
+        count, failed = whole(values["total ops"]) - self._operations, whole(values.get("errors", "0"))
         if count < failed:
             raise ValueError("the number of operations contradicts that of the row before, or the number of errors")
         stated_s = {
@@ -134,9 +97,38 @@ class _Log:
             for column, percentage in _PERCENTAGES.items()
             if column in values and count > failed
         }
-        run.rows.append(printed_row(decimal(values["time"]), count - failed, {"": failed}, *run.by_kind(stated_s)))
-        run.operations += count
+        self.rows.append(self._interval(decimal(values["time"]), count, failed, stated_s))
+        self._operations += count
+
+    def _interval(self, end_s: float, count: int, failed: int, stated_s: Mapping[float, float]) -> ClientInterval:
+        response_s, service_s = (stated_s, {}) if self._is_fixed else ({}, stated_s)
+        return ClientInterval.stated(end_s, count - failed, {"": failed}, response_s, service_s)
+
+    def _count(self, label: str) -> int | None:
+        text = self.results.get(label, "")
+        return int(text) if text.isdigit() else None
+
+    def _length_s(self) -> float:
+        """Return the run's duration: that of the rows or, if the results state more, as exactly as they state it."""
+        rows_s = self.rows[-1].end_s if self.rows else 0.0
+        # The duration is rounded down to a second; the rate, which is rounded to 1/s, states it more exactly.
+        rate, operations = self.results.get("op rate", ""), self._count("total operations") or 0
+        exact_s = operations / int(rate) if rate.isdigit() and int(rate) else 0.0
+        if (seconds := clock_s(self.results.get("total operation time", ""))) is not None:
+            exact_s = min(max(exact_s, seconds), seconds + 1.0)
+        return max(rows_s, exact_s)
+
+    def total(self) -> ClientInterval | None:
+        """Return what the results state; None if they are missing. Raises ValueError."""
+        operations, failed = self._count("total operations"), self._count("total errors") or 0
+        if operations is None:
+            return None
+        stated_s = {
+            percentage: stated_latency_s(float(text), MS)
+            for label, percentage in LATENCIES.items()
+            if (text := self.results.get(label, "NaN")) not in ("NaN", "inf")
+        }
+        return self._interval(self._length_s(), operations, failed, stated_s)
 
     def notes(self) -> list[str]:
-        has_totals = bool(self.run and self.run.results)
-        return run_notes(NAME, earlier=self._earlier, has_totals=has_totals, is_cut=self._is_cut)
+        return run_notes(NAME, earlier=self._runs - 1, has_totals=bool(self.results), is_cut=self._is_cut)

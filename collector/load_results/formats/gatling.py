@@ -7,10 +7,9 @@ because they contain requests. Requests are named as Gatling prints them: "group
 
 import re
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import BinaryIO
 
-from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options, ResultClock
+from collector.load_results.client_format import ClientFormatError, Format, ResultClock, SourceFile
 from collector.load_results.client_result import ClientResult, applicable
 from collector.load_results.operation_times import OperationTimes
 from collector.load_results.parsing import checked_time_s, label_of, latency_ns, read_lines
@@ -40,20 +39,19 @@ class _Requests:
         status = _STATUS.match(message)
         self._times.add_error(label, end_s, f"status {status[1]}" if status else message.strip())
 
-    def result(self, format_name: str, source: str, notes: Sequence[str]) -> ClientResult:
+    def result(self, file: SourceFile, notes: Sequence[str]) -> ClientResult:
         further = {
             f"the file has {count_text(self.runs, 'run')} of Gatling": self.runs > 1,
             f"{count_text(self.errors, 'error')} outside of requests not counted": self.errors,
         }
         all_notes = (*notes, *applicable(further), *self._times.notes("request"))
-        return self._times.result((format_name, self.tool), source, all_notes)
+        return self._times.result(file, self.tool, all_notes)
 
 
 # Text, which versions up to 3.12 write: tab-separated records, times in milliseconds. A request's record has, before OK
 # or KO, its begin and its end (versions before 2.2 have four times), before these its name, and before the name its
 # groups, separated by commas. Older versions have further fields at the beginning.
 
-TEXT = "gatling"
 OTHER_RECORDS = ("USER", "GROUP", "ASSERTION")
 STATUSES = ("OK", "KO")
 _TEXT_SIGN = re.compile(r"\A(?:ASSERTION\t\S+\n)*RUN\t[^\n]*\t")
@@ -61,9 +59,9 @@ _TIME = re.compile(r"\d{13}")
 _VERSION = re.compile(r"\d+\.\d+[\w.-]*")
 
 
-def read_text(path: Path, _times: CommandTimes, _options: Options) -> ClientResult:
+def read_text(file: SourceFile) -> ClientResult:
     log = _TextLog()
-    return log.result(TEXT, path.name, read_lines(path, log.add_line))
+    return log.result(file, read_lines(file.path, log.add_line))
 
 
 class _TextLog(_Requests):
@@ -100,7 +98,6 @@ class _TextLog(_Requests):
 # the header, a text is preceded by its number, and occurs later as its negative number alone. Times are milliseconds
 # since the run began, which the header states.
 
-BINARY = "gatling-binary"
 RUN, REQUEST, USER, GROUP, ERROR = range(5)
 MAX_TEXT_BYTES = 1 << 20
 MAX_TEXTS_BYTES = 256 << 20
@@ -111,9 +108,9 @@ _BINARY_SIGN = re.compile(r"\A\x00\x00\x00\x00[\x03-\x1f]\d+\.\d+")
 _NOT_A_LOG = "not a binary log of Gatling (hint: the supported versions are 3.13 and 3.14)"
 
 
-def read_binary(path: Path, _times: CommandTimes, _options: Options) -> ClientResult:
-    with path.open("rb") as file:
-        log = _BinaryLog(file)
+def read_binary(file: SourceFile) -> ClientResult:
+    with file.path.open("rb") as content:
+        log = _BinaryLog(content)
         notes = []
         try:
             log.read_header()
@@ -121,8 +118,8 @@ def read_binary(path: Path, _times: CommandTimes, _options: Options) -> ClientRe
         except EOFError:
             notes.append("the last record is incomplete and is ignored")
         except ValueError as error:
-            raise ClientFormatError(f"at byte {file.tell()}: {one_line(error)}") from None
-    return log.result(BINARY, path.name, notes)
+            raise ClientFormatError(f"at byte {content.tell()}: {one_line(error)}") from None
+    return log.result(file, notes)
 
 
 class _BinaryLog(_Requests):
@@ -232,6 +229,6 @@ class _BinaryLog(_Requests):
 
 
 FORMATS = (
-    Format(TEXT, _TEXT_SIGN, read_text, clock=ResultClock.STEADY),
-    Format(BINARY, _BINARY_SIGN, read_binary, clock=ResultClock.STEADY),
+    Format("gatling", _TEXT_SIGN, read_text, clock=ResultClock.STEADY),
+    Format("gatling-binary", _BINARY_SIGN, read_binary, clock=ResultClock.STEADY),
 )

@@ -4,25 +4,15 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
-from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options
+from collector.load_results import parsing
+from collector.load_results.client_format import ClientFormatError, Format, SourceFile
 from collector.load_results.client_result import NS_PER_S, ClientInterval, ClientResult, Latency, Operation, applicable
 from collector.load_results.load_span import with_true_edges
 from collector.load_results.operation_times import MAX_INTERVALS, SECONDS_PER_DAY, OperationTimes, require_near
-from collector.load_results.parsing import (
-    Labels,
-    checked_time_s,
-    csv_fields,
-    latency_ns,
-    read_lines,
-    rfc3339_s,
-    stated_latency,
-)
 from collector.load_results.result_checks import require_no_overlap, tolerance_s
 from collector.printable import count_text, one_line
 
-NAME = "csv"
 TIMES = ("time_s", "time")
 UNITS_NS = {"s": 10**9, "ms": 10**6, "us": 10**3}
 
@@ -121,7 +111,7 @@ class OperationRows:
                 times.add_error(name, end_s, error)
             return
         durations_ns = {
-            kind: latency_ns(self._numbers.number(row[column]), unit_ns)
+            kind: parsing.latency_ns(self._numbers.number(row[column]), unit_ns)
             for kind, (column, unit_ns) in self._latencies.items()
         }
         longest_s = max(durations_ns.values()) / NS_PER_S
@@ -165,7 +155,7 @@ class IntervalRows:
     """Intervals by operation. Raises ValueError if columns are missing."""
 
     def __init__(self, columns: Sequence[str], numbers: DecimalMarks) -> None:
-        self._names = Labels()
+        self._names = parsing.Labels()
         self._numbers = numbers
         self._count = 0
         self._intervals: defaultdict[str, list[ClientInterval]] = defaultdict(list)
@@ -199,7 +189,7 @@ class IntervalRows:
             for (kind_of_column, percentage), (column, unit_ns) in self._percentiles.items()
             if kind_of_column == kind and row[column]
         }
-        return stated_latency(stated_s)
+        return parsing.stated_latency(stated_s)
 
     def notes(self) -> list[str]:
         return []
@@ -252,10 +242,10 @@ def recognises(text: str) -> bool:
     return "time" in columns and has_values
 
 
-def read(path: Path, _times: CommandTimes, _options: Options) -> ClientResult:
-    file = _File()
-    notes = read_lines(path, file.add)
-    return file.result(path.name, notes)
+def read(file: SourceFile) -> ClientResult:
+    rows = _File()
+    notes = parsing.read_lines(file.path, rows.add)
+    return rows.result(file, notes)
 
 
 class _File:
@@ -270,7 +260,7 @@ class _File:
             # Files that were concatenated have several headers.
             self._headers += 1
             return
-        fields = csv_fields(line, self._delimiter)
+        fields = parsing.csv_fields(line, self._delimiter)
         if len(fields) != len(self._columns):
             hint = " (hint: if numbers have decimal commas, separate columns with semicolons)"
             raise ValueError(f"{len(fields)} fields instead of {len(self._columns)}{hint * (self._delimiter == ',')}")
@@ -296,9 +286,11 @@ class _File:
 
     def _time_s(self, row: dict[str, str]) -> float:
         text = row[self._time_column]
-        return rfc3339_s(text) if self._time_column == "time" else checked_time_s(self._numbers.number(text))
+        if self._time_column == "time":
+            return parsing.rfc3339_s(text)
+        return parsing.checked_time_s(self._numbers.number(text))
 
-    def result(self, source: str, notes: list[str]) -> ClientResult:
+    def result(self, file: SourceFile, notes: list[str]) -> ClientResult:
         operations = self._rows.operations() if self._header else ()
         if not operations:
             raise ClientFormatError("no rows")
@@ -307,8 +299,7 @@ class _File:
             f"ignored columns: {one_line(', '.join(self._unknown))}": self._unknown,
             f"the file has {count_text(self._headers, 'header')}": self._headers > 1,
         }
-        all_notes = (*notes, *applicable(further), *self._rows.notes())
-        return ClientResult(NAME, "CSV file", source, operations, notes=all_notes)
+        return file.result("CSV file", operations, [*notes, *applicable(further), *self._rows.notes()])
 
 
 def _delimiter(header: str) -> str:
@@ -316,7 +307,7 @@ def _delimiter(header: str) -> str:
 
 
 def _columns(header: str, delimiter: str) -> Sequence[str]:
-    return [column.strip().lower() for column in csv_fields(header, delimiter)]
+    return [column.strip().lower() for column in parsing.csv_fields(header, delimiter)]
 
 
-FORMATS = (Format(NAME, recognises, read),)
+FORMATS = (Format("csv", recognises, read),)

@@ -10,15 +10,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from collector.load_results.client_format import (
-    AcceptedOptions,
-    ClientFormatError,
-    CommandTimes,
-    Format,
-    GrowingResult,
-    Options,
-    ResultClock,
-)
+from collector.load_results import hdr_histogram as hdr
+from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, ResultClock, SourceFile
 from collector.load_results.client_result import (
     MAX_COUNTS,
     ClientInterval,
@@ -29,23 +22,12 @@ from collector.load_results.client_result import (
     joined_note,
 )
 from collector.load_results.formats.ycsb import ycsb_tag
-from collector.load_results.hdr_histogram import (
-    FAILED,
-    KINDS,
-    RESPONSE,
-    SERVICE,
-    SUCCEEDED,
-    chosen,
-    decoded,
-    failed_in,
-    require_distinct,
-)
+from collector.load_results.hdr_histogram import FAILED, RESPONSE, SERVICE, SUCCEEDED
 from collector.load_results.operation_times import SECONDS_PER_DAY, require_near
 from collector.load_results.parsing import GrowingLines, label_of, read_lines
 
 NAME = "hdr-log"
 UNITS_NS = {"ns": 1, "us": 1000, "ms": 1_000_000}
-OPTIONS: AcceptedOptions = {"unit": tuple(UNITS_NS), "metric": ()}
 # Timestamps that precede the log's start by more than this are relative to it, as in HdrHistogram's reader.
 YEAR_S = 365.0 * 86400
 # In a log without a header, times from this one on (in 2001) are seconds since the epoch.
@@ -71,38 +53,37 @@ def recognises(text: str) -> bool:
     return ",HIST" in text and bool(_BEGIN.search(text))
 
 
-def read(path: Path, times: CommandTimes, options: Options) -> ClientResult:
-    log = _Log(times, options)
-    notes = read_lines(path, log.add)
+def read(file: SourceFile) -> ClientResult:
+    log = _Log(file)
+    notes = read_lines(file.path, log.add)
     if not log.by_tag:
         raise ClientFormatError("the log has no intervals")
     operations = log.operations(is_complete=not notes)
     failed = sum(operation.summary.failed for operation in operations if operation.summary)
     notes += failed_note(failed) if log.has_latencies_of_failed else []
-    return ClientResult(NAME, log.tool, path.name, operations, log.is_estimated, (*notes, *log.notes()))
+    return file.result(log.tool, operations, [*notes, *log.notes()], estimated_clock=log.is_estimated)
 
 
-def growing(_head: bytes, options: Options) -> GrowingResult:
+def growing(_head: bytes, options: Mapping[str, str]) -> GrowingLines:
     # Only totals are taken, so the time at which the log starts is not needed.
-    log = _Log(CommandTimes(0.0, 0.0), options)
+    log = _Log(SourceFile(NAME, Path(), CommandTimes(0.0, 0.0), options))
     return GrowingLines(log.add, log.take)
 
 
-FORMATS = (Format(NAME, recognises, read, growing, OPTIONS, clock=ResultClock.EITHER),)
+FORMATS = (Format(NAME, recognises, read, growing, {"unit": tuple(UNITS_NS), "metric": ()}, clock=ResultClock.EITHER),)
 
 
 class _Log:
     """The histograms of a log by tag and interval."""
 
-    def __init__(self, times: CommandTimes, options: Mapping[str, str]) -> None:
+    def __init__(self, file: SourceFile) -> None:
         self.by_tag: defaultdict[str, Histograms] = defaultdict(dict)
         self.is_estimated = False
         self.tool = "HdrHistogram log"
         self.has_latencies_of_failed = False
-        self._unit = options.get("unit", "")
-        self._options = options
+        self._file = file
+        self._unit = file.options.get("unit", "")
         self._notes: list[str] = []
-        self._command = times
         self._measurement = ""
         self._stated_base_s: float | None = None
         self._deduced_base_s: float | None = None
@@ -135,7 +116,7 @@ class _Log:
         begin_s = self._absolute_s(float(match["begin_s"]))
         interval = begin_s, begin_s + float(match["length_s"])
         tag = match["tag"] or (ycsb_tag(self._measurement) if self._measurement else "")
-        counts = decoded(match["histogram"])
+        counts = hdr.decoded(match["histogram"])
         if tag not in self.by_tag and len(self.by_tag) >= MAX_TAGS:
             raise ValueError(f"the log has more than {MAX_TAGS} tags (hint: log fewer metrics)")
         # Logs of several threads may have the same interval more than once.
@@ -181,7 +162,7 @@ class _Log:
         if time_s >= MIN_ABSOLUTE_S:
             return 0.0
         self.is_estimated = True
-        return self._command.begin_s
+        return self._file.times.begin_s
 
     def take(self) -> tuple[Operation, ...]:
         """Return the total of each operation since the last call, and forget it.
@@ -203,7 +184,9 @@ class _Log:
         """Return the operations; after an incomplete log's last interval, nothing is known about an operation."""
         if self._width_s > 1:
             self._join_intervals()
-        require_distinct(self._options.get("metric", ""), {tag: _series(spans) for tag, spans in self.by_tag.items()})
+        # The number of operations of each tag by interval, in the order of the intervals.
+        series = {tag: [counts.total() for _, counts in sorted(spans.items())] for tag, spans in self.by_tag.items()}
+        hdr.require_distinct(series, self._file)
         operations = self._operations(self.by_tag)
         spans = [span for kinds in operations.values() for histograms in kinds.values() for span in histograms]
         begin_s, end_s = min(begin_s for begin_s, _ in spans), max(end_s for _, end_s in spans)
@@ -218,7 +201,7 @@ class _Log:
 
         Raises ClientFormatError.
         """
-        parts, self._notes = chosen(self._totals, self._options.get("metric", ""))
+        parts, self._notes = hdr.chosen(self._totals, self._file)
         operations: defaultdict[str, dict[str, Histograms]] = defaultdict(dict)
         for tag, part in parts.items():
             self.has_latencies_of_failed |= part.kind == SUCCEEDED
@@ -236,11 +219,6 @@ class _Log:
                 f"the file does not state the unit of its latencies: {unit} assumed (hint: {NAME},unit=us:FILE)"
             )
         return notes
-
-
-def _series(spans: Histograms) -> list[int]:
-    """Return the number of operations in each interval, in the order of the intervals."""
-    return [sum(counts.values()) for _, counts in sorted(spans.items())]
 
 
 def _sum(series: Iterable[Histograms]) -> Histograms:
@@ -264,7 +242,7 @@ def _without_gaps(intervals: Iterable[ClientInterval], begin_s: float, end_s: fl
 
 def _intervals(kinds: Mapping[str, Histograms]) -> Iterator[ClientInterval]:
     """Yield the intervals of an operation, which are those of its first kind of latencies if it has several."""
-    kinds = {kind: kinds[kind] for kind in sorted(kinds, key=KINDS.index)}
+    kinds = {kind: kinds[kind] for kind in sorted(kinds, key=hdr.KINDS.index)}
     groups = list(_with_length(_same_intervals(kinds.values())))
     counts = [{kind: _merged(histograms, parts) for kind, histograms in kinds.items()} for _, parts in groups]
     if SUCCEEDED in kinds:
@@ -274,7 +252,7 @@ def _intervals(kinds: Mapping[str, Histograms]) -> Iterator[ClientInterval]:
             sum(by_kind[SUCCEEDED].values()) if any(part in kinds[SUCCEEDED] for part in parts) else number
             for (_, parts), by_kind, number in zip(groups, counts, attempted, strict=True)
         ]
-        failures = failed_in(attempted, succeeded)
+        failures = hdr.failed_in(attempted, succeeded)
     else:
         failures = [0] * len(groups)
     for (span, _), by_kind, failed in zip(groups, counts, failures, strict=True):

@@ -7,37 +7,14 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
-from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options, ResultClock
-from collector.load_results.client_result import (
-    NS_PER_S,
-    ClientInterval,
-    ClientResult,
-    StatedTotals,
-    failed_note,
-    shifted,
-)
-from collector.load_results.command_output import earlier_runs, last_line_s, last_run, only_total
+from collector.load_results import parsing
+from collector.load_results.client_format import ClientFormatError, Format, ResultClock, SourceFile
+from collector.load_results.client_result import NS_PER_S, ClientInterval, ClientResult, StatedTotals, failed_note
+from collector.load_results.command_output import begin_of_run_s, earlier_runs, last_run, only_total
 from collector.load_results.operation_times import OperationTimes
-from collector.load_results.parsing import (
-    ANOTHER_RUN,
-    FIRST_ERROR_STATUS,
-    MAX_LENGTH_S,
-    Labels,
-    checked_count,
-    checked_length_s,
-    csv_row,
-    decimal,
-    json_objects,
-    latency_ns,
-    percentiles_s,
-    read_lines,
-    stated_latency,
-    status_errors,
-    whole,
-)
+from collector.load_results.parsing import FIRST_ERROR_STATUS, decimal
 from collector.printable import count_text
 
 HEY, OHA = "hey", "oha"
@@ -49,15 +26,24 @@ class _Counts:
     def __init__(self) -> None:
         self.statuses: dict[str, int] = {}
         self.errors: Counter[str] = Counter()
-        self._kinds = Labels()
+        self._kinds = parsing.Labels()
 
     @property
     def responses(self) -> int:
         return sum(self.statuses.values())
 
     @property
+    def _status_errors(self) -> dict[str, int]:
+        """The number of failed responses by kind of error."""
+        return {
+            f"status {status}": count
+            for status, count in self.statuses.items()
+            if parsing.whole(status) >= FIRST_ERROR_STATUS
+        }
+
+    @property
     def failed_responses(self) -> int:
-        return sum(status_errors(self.statuses).values())
+        return sum(self._status_errors.values())
 
     def add_error(self, text: str, count: int) -> None:
         self.errors[self._kinds.of(text, count)] += count
@@ -67,10 +53,9 @@ class _Counts:
     ) -> ClientInterval:
         """Return the total, whose times count from the beginning of the run, with `further` completed operations."""
         completed = self.responses - self.failed_responses + further
-        latency = stated_latency(stated_s) if completed else None
-        response, service = (latency, None) if is_response else (None, latency)
-        errors = {**status_errors(self.statuses), **self.errors}
-        return ClientInterval(0.0, length_s, completed, errors, response, service)
+        latency = parsing.stated_latency(stated_s) if completed else None
+        errors = {**self._status_errors, **self.errors}
+        return ClientInterval.counted(0.0, length_s, completed, errors, latency, is_response=is_response)
 
     def notes(self) -> list[str]:
         return self._kinds.notes("error", "kind")
@@ -92,11 +77,11 @@ _STATUS = re.compile(r"  \[(\d{1,18})\]\t(\d{1,18}) responses")
 _ERROR = re.compile(r"  \[(\d{1,18})\]\t(.*)")
 
 
-def read_hey(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
-    run, notes = last_run(path, HEY, _BEGIN.__eq__, _HeyRun)
+def read_hey(file: SourceFile) -> ClientResult:
+    run, notes = last_run(file.path, HEY, _BEGIN.__eq__, _HeyRun)
     run.check()
     stated = StatedTotals(attempted_per_s=run.values["Requests/sec"])
-    return only_total((HEY, HEY), run.total(), path, times, [*run.notes(), *notes], stated)
+    return only_total(file, HEY, run.total(), [*run.notes(), *notes], stated)
 
 
 class _HeyRun:
@@ -140,7 +125,7 @@ class _HeyRun:
         limits_s = {0.0: self.values.get("Fastest", 0.0), 100.0: self.values.get("Slowest", 0.0)}
         # hey prints 0 for a percentile that it does not know.
         stated_s = {percentage: value_s for percentage, value_s in (limits_s | self._stated_s).items() if value_s}
-        return self._counts.total(checked_length_s(self.values["Total"]), stated_s, further=self._unlisted)
+        return self._counts.total(parsing.checked_length_s(self.values["Total"]), stated_s, further=self._unlisted)
 
     def notes(self) -> list[str]:
         notes = failed_note(self._counts.failed_responses, "request")
@@ -166,14 +151,14 @@ def recognises_oha(text: str) -> bool:
     return all(f'"{key}"' in text for key in _KEYS) and "\n{" in f"\n{text}"
 
 
-def read_oha(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
-    reports = [content for content in json_objects(path) if "summary" in content]
+def read_oha(file: SourceFile) -> ClientResult:
+    reports = [content for content in parsing.json_objects(file.path) if "summary" in content]
     if not reports:
         raise ValueError("no summary")
     report = _Report(reports[-1])
-    total = report.total(is_response=_CORRECTION in " ".join(times.words))
+    total = report.total(is_response=_CORRECTION in " ".join(file.times.words))
     notes = [*report.notes(), *earlier_runs(len(reports) - 1, OHA)]
-    return only_total((OHA, OHA), total, path, times, notes, report.stated)
+    return only_total(file, OHA, total, notes, report.stated)
 
 
 class _Report:
@@ -181,15 +166,15 @@ class _Report:
 
     def __init__(self, content: Mapping[str, Any]) -> None:
         summary, statuses, errors = (content[key] for key in ("summary", "statusCodeDistribution", "errorDistribution"))
-        self._length_s = checked_length_s(summary["total"])
+        self._length_s = parsing.checked_length_s(summary["total"])
         self._slowest_s = summary["slowest"]
         self._rate_per_s = decimal(summary["requestsPerSec"])
         self._counts = _Counts()
-        self._counts.statuses = {str(status): checked_count(count) for status, count in statuses.items()}
-        self._aborted = checked_count(errors.get(_DEADLINE, 0))
+        self._counts.statuses = {str(status): parsing.checked_count(count) for status, count in statuses.items()}
+        self._aborted = parsing.checked_count(errors.get(_DEADLINE, 0))
         for text, count in errors.items():
             if text != _DEADLINE:
-                self._counts.add_error(text, checked_count(count))
+                self._counts.add_error(text, parsing.checked_count(count))
         self._percentiles = content.get("latencyPercentilesSuccessful") or content["latencyPercentiles"]
         self._has_only_successful = bool(content.get("latencyPercentilesSuccessful"))
 
@@ -199,7 +184,8 @@ class _Report:
 
     def total(self, *, is_response: bool) -> ClientInterval:
         """Return the total, whose times count from the beginning of the run."""
-        stated_s = percentiles_s({key: value_s for key, value_s in self._percentiles.items() if value_s is not None})
+        known_s = {key: value_s for key, value_s in self._percentiles.items() if value_s is not None}
+        stated_s = parsing.percentiles_s(known_s)
         if not self._has_only_successful and self._slowest_s is not None:
             stated_s[100.0] = decimal(self._slowest_s)
         return self._counts.total(self._length_s, stated_s, is_response=is_response)
@@ -244,9 +230,9 @@ _OHA_COLUMNS = _Columns(
 )
 
 
-def read_hey_csv(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
+def read_hey_csv(file: SourceFile) -> ClientResult:
     rows = _Rows(_HEY_COLUMNS)
-    result = rows.result(("hey-csv", HEY), path, times)
+    result = rows.result(file, HEY)
     if rows.number >= MAX_RESPONSES:
         note = f"hey writes {MAX_RESPONSES:,} rows at most; others are missing (hint: use what hey prints without -o)"
     else:
@@ -254,8 +240,8 @@ def read_hey_csv(path: Path, times: CommandTimes, _options: Options) -> ClientRe
     return replace(result, notes=(*result.notes, note))
 
 
-def read_oha_csv(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
-    result = _Rows(_OHA_COLUMNS).result(("oha-csv", OHA), path, times)
+def read_oha_csv(file: SourceFile) -> ClientResult:
+    result = _Rows(_OHA_COLUMNS).result(file, OHA)
     note = "requests without a response are not in the file (hint: oha's JSON has them)"
     return replace(result, notes=(*result.notes, note))
 
@@ -271,27 +257,26 @@ class _Rows:
         self._columns = columns
         self._names = columns.header.split(",")
 
-    def result(self, names: tuple[str, str], path: Path, times: CommandTimes) -> ClientResult:
+    def result(self, file: SourceFile, tool: str) -> ClientResult:
         """Read a file, and return its result, which ends when the file was written."""
-        notes = read_lines(path, self.add)
-        result = self._times.result(names, path.name, notes, empty="no rows")
-        begin_s = max(last_line_s(path, times, self._length_s) - self._length_s, times.begin_s)
-        return replace(shifted(result, begin_s), estimated_clock=True)
+        notes = parsing.read_lines(file.path, self.add)
+        result = self._times.result(file, tool, notes, empty="no rows")
+        return replace(result.shifted(begin_of_run_s(file, self._length_s)), estimated_clock=True)
 
     def add(self, line: str) -> None:
         is_header = line == self._columns.header
         if is_header and self.number:
-            raise ValueError(ANOTHER_RUN)
+            raise ValueError(parsing.ANOTHER_RUN)
         self._has_begun |= is_header
         if is_header or not self._has_begun:
             # A command may print other lines before.
             return
-        row = csv_row(line, self._names)
+        row = parsing.csv_row(line, self._names)
         begin_s, duration_s = decimal(row[self._columns.begin]), decimal(row[self._columns.duration])
-        status = whole(row[self._columns.status])
-        if not (0 <= begin_s <= MAX_LENGTH_S and 100 <= status <= 999):
+        status = parsing.whole(row[self._columns.status])
+        if not (0 <= begin_s <= parsing.MAX_LENGTH_S and 100 <= status <= 999):
             raise ValueError("not a response: its begin or its status is out of range")
-        duration_ns, end_s = latency_ns(duration_s, NS_PER_S), begin_s + duration_s
+        duration_ns, end_s = parsing.latency_ns(duration_s, NS_PER_S), begin_s + duration_s
         if status >= FIRST_ERROR_STATUS:
             self._times.add_error("", end_s, f"status {status}")
         else:

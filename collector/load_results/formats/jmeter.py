@@ -6,83 +6,57 @@ from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import tzinfo
-from pathlib import Path
 from typing import BinaryIO
 from xml.parsers import expat
 
-from collector.load_results.client_format import (
-    HEAD_BYTES,
-    AcceptedOptions,
-    ClientFormatError,
-    CommandTimes,
-    Format,
-    GrowingResult,
-    Options,
-    ResultClock,
-)
+from collector.load_results import jmeter_results as jtl
+from collector.load_results.client_format import ClientFormatError, Format, GrowingResult, ResultClock, SourceFile
 from collector.load_results.client_result import ClientResult
-from collector.load_results.jmeter_results import (
-    FALSE,
-    MAX_ELAPSED_MS,
-    MAX_TIME_MS,
-    MS_PER_S,
-    TRANSACTION,
-    TRUE,
-    ZONES,
-    JmeterSamples,
-    JtlTimes,
-    Layout,
-    blocks,
-    check_columns,
-    check_rows,
-    is_row,
-    layout_of,
-)
+from collector.load_results.jmeter_results import JmeterSamples, JtlTimes, Layout, check_rows, layout_of
 from collector.printable import one_line
 
 # CSV: columns are found by name; a file without a header must begin with JMeter's default columns.
 
-CSV = "jmeter-csv"
-OPTIONS: AcceptedOptions = {"zone": tuple(ZONES)}
 REQUIREMENT = "reading JMeter's CSV requires numpy and pyarrow (hint: install them in casstat's environment)"
+MAX_HEADER_BYTES = 1 << 16
 # The start of another row. If an unclosed field contains one, a quote is malformed; if not, the file is incomplete.
 _FURTHER_ROW = re.compile(rb"\n\d{10,}\D\d+\D")
 
 
 def recognises_csv(text: str) -> bool:
     first = text.split("\n", 1)[0].encode()
-    return is_row(first) or {"timeStamp", "elapsed"} <= set(layout_of(first).columns)
+    return jtl.is_row(first) or {"timeStamp", "elapsed"} <= set(layout_of(first).columns)
 
 
-def growing_csv(head: bytes, options: Options) -> GrowingResult:
+def growing_csv(head: bytes, options: Mapping[str, str]) -> GrowingResult:
     try:
         from collector.load_results.jmeter_table import GrowingRows
     except ImportError:
         raise ClientFormatError(REQUIREMENT) from None
     layout = layout_of(head.partition(b"\n")[0])
-    check_columns(layout)
+    jtl.check_columns(layout)
     return GrowingRows(layout, JtlTimes(layout.delimiter, time.time(), _zone(options)))
 
 
-def _zone(options: Options) -> tzinfo | None:
-    return ZONES[options.get("zone", "local")]
+def _zone(options: Mapping[str, str]) -> tzinfo | None:
+    return jtl.ZONES[options.get("zone", "local")]
 
 
-def read_csv(path: Path, times: CommandTimes, options: Options) -> ClientResult:
+def read_csv(source: SourceFile) -> ClientResult:
     try:
         from collector.load_results.jmeter_table import JmeterTable, MalformedBlockError
     except ImportError:
         raise ClientFormatError(REQUIREMENT) from None
-    with path.open("rb") as file:
-        first = file.readline(HEAD_BYTES).removeprefix(BOM_UTF8)
+    with source.path.open("rb") as file:
+        first = file.readline(MAX_HEADER_BYTES).removeprefix(BOM_UTF8)
         layout = layout_of(first)
-        check_columns(layout)
+        jtl.check_columns(layout)
         if not layout.header:
             file.seek(0)
             file.seek(len(BOM_UTF8) if file.read(3) == BOM_UTF8 else 0)
         notes: list[str] = []
         samples = JmeterSamples()
-        jtl_times = JtlTimes(layout.delimiter, times.begin_s, _zone(options))
+        jtl_times = JtlTimes(layout.delimiter, source.times.begin_s, _zone(source.options))
         table = JmeterTable(layout.columns, jtl_times, samples)
         for line, block in _rows(file, layout, jtl_times, notes):
             try:
@@ -90,7 +64,7 @@ def read_csv(path: Path, times: CommandTimes, options: Options) -> ClientResult:
             except MalformedBlockError as error:
                 check_rows(block, line, layout)
                 raise ClientFormatError(f"after line {line}: {one_line(error)}") from None
-    return samples.result(CSV, path.name, [*notes, *jtl_times.notes])
+    return samples.result(source, [*notes, *jtl_times.notes])
 
 
 def _rows(file: BinaryIO, layout: Layout, times: JtlTimes, notes: list[str]) -> Iterator[tuple[int, bytes]]:
@@ -99,7 +73,7 @@ def _rows(file: BinaryIO, layout: Layout, times: JtlTimes, notes: list[str]) -> 
     Times are in milliseconds.
     """
     header = re.compile(rb"^%s\r?$" % re.escape(layout.header), re.MULTILINE) if layout.header else None
-    for line, block in blocks(file, 2 if header else 1, layout.delimiter):
+    for line, block in jtl.blocks(file, 2 if header else 1, layout.delimiter):
         rows = block
         if header and layout.header in block:
             rows, repeated = header.subn(b"", block)
@@ -131,7 +105,6 @@ def _is_incomplete(row: bytes, line: int, layout: Layout) -> bool:
 # XML (`jmeter.save.saveservice.output_format=xml`): samples within the sample of a transaction controller are
 # operations; samples within other samples are sub-results.
 
-XML = "jmeter-xml"
 SAMPLES = ("sample", "httpSample")
 BLOCK_BYTES = 1 << 20
 MAX_TOKEN_BYTES = 16 << 20
@@ -146,10 +119,10 @@ _BEGIN = re.compile(
 _REFERENCE_BYTES = len(b"&#xffff;")
 
 
-def read_xml(path: Path, _times: CommandTimes, _options: Options) -> ClientResult:
+def read_xml(source: SourceFile) -> ClientResult:
     document = _Document()
     notes = []
-    with path.open("rb") as file:
+    with source.path.open("rb") as file:
         for data in _blocks(file):
             document.feed(data)
         if not document.is_finished():
@@ -157,7 +130,7 @@ def read_xml(path: Path, _times: CommandTimes, _options: Options) -> ClientResul
             if b"\n<" in file.read(MAX_TOKEN_BYTES)[1:]:
                 raise ClientFormatError(f"line {document.line}: unclosed element")
             notes.append("the file is incomplete; its last samples may be missing")
-    return document.samples.result(XML, path.name, notes)
+    return document.samples.result(source, notes)
 
 
 def _blocks(file: BinaryIO) -> Iterator[bytes]:
@@ -228,7 +201,7 @@ class _Document:
             raise ClientFormatError(f"line {self.line}: the previous sample is not closed")
         if len(self._open) == MAX_DEPTH:
             raise ClientFormatError(f"line {self.line}: nested too deeply")
-        is_transaction = attributes.get("rm", "").startswith(TRANSACTION)
+        is_transaction = attributes.get("rm", "").startswith(jtl.TRANSACTION)
         if all(self._open):
             self._add(attributes, is_transaction)
         else:
@@ -240,9 +213,9 @@ class _Document:
             self._open.pop()
 
     def _add(self, attributes: Mapping[str, str], is_transaction: bool) -> None:
-        elapsed_ms = self._number(attributes, "t", MAX_ELAPSED_MS)
-        end_ms = self._number(attributes, "ts", MAX_TIME_MS) + elapsed_ms
-        second = end_ms // MS_PER_S
+        elapsed_ms = self._number(attributes, "t", jtl.MAX_ELAPSED_MS)
+        end_ms = self._number(attributes, "ts", jtl.MAX_TIME_MS) + elapsed_ms
+        second = end_ms // jtl.MS_PER_S
         if attributes.get("sc", "1") != "1":
             raise ClientFormatError(
                 f"line {self.line}: the element represents several samples (hint: set JMeter's property mode=Standard)"
@@ -251,9 +224,9 @@ class _Document:
         self.samples.extend(second, second)
         self.samples.add_time(end_ms, elapsed_ms, is_transaction=is_transaction)
         success = attributes.get("s", "")
-        if success in TRUE:
+        if success in jtl.TRUE:
             self.samples.add(label, second, {elapsed_ms: 1}, is_transaction=is_transaction)
-        elif success in FALSE:
+        elif success in jtl.FALSE:
             code = attributes["rc"].encode(errors="replace") if "rc" in attributes else None
             self.samples.add_errors(label, second, code, 1, is_transaction=is_transaction)
         else:
@@ -269,6 +242,6 @@ class _Document:
 
 
 FORMATS = (
-    Format(CSV, recognises_csv, read_csv, growing_csv, OPTIONS, clock=ResultClock.DELAYED),
-    Format(XML, _BEGIN, read_xml, clock=ResultClock.DELAYED),
+    Format("jmeter-csv", recognises_csv, read_csv, growing_csv, {"zone": tuple(jtl.ZONES)}, clock=ResultClock.DELAYED),
+    Format("jmeter-xml", _BEGIN, read_xml, clock=ResultClock.DELAYED),
 )

@@ -11,39 +11,16 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from collector.load_results.client_format import CommandTimes, Format, GrowingResult, Options, ResultClock
-from collector.load_results.client_result import (
-    ClientInterval,
-    ClientResult,
-    Latency,
-    applicable,
-    counted,
-    failed_note,
-)
+from collector.load_results import parsing
+from collector.load_results.client_format import Format, ResultClock, SourceFile
+from collector.load_results.client_result import ClientInterval, ClientResult, applicable, failed_note
 from collector.load_results.command_output import earlier_runs, only_total
 from collector.load_results.operation_times import OperationTimes
-from collector.load_results.parsing import (
-    FIRST_ERROR_STATUS,
-    GrowingLines,
-    checked_count,
-    checked_length_s,
-    csv_fields,
-    csv_row,
-    decimal,
-    json_objects,
-    latency_ns,
-    percentiles_s,
-    read_lines,
-    rfc3339_s,
-    stated_latency,
-    unix_time_s,
-)
+from collector.load_results.parsing import GrowingLines, checked_count, decimal
 from collector.printable import count_text
 
-JSON, CSV, SUMMARY = "k6-json", "k6-csv", "k6-summary"
 HTTP, GRPC = "http_req_duration", "grpc_req_duration"
 TOTALS = ("http_reqs", "http_req_failed", "dropped_iterations")
 METRICS = frozenset((HTTP, GRPC, *TOTALS))
@@ -72,8 +49,8 @@ class _Samples:
                 raise ValueError(f"not an operation count: {value:g}")
             self._totals[metric] += round(value)
             return
-        end_s = rfc3339_s(time) if "T" in time else unix_time_s(time)
-        duration_ns = latency_ns(value, MS_NS)
+        end_s = parsing.rfc3339_s(time) if "T" in time else parsing.unix_time_s(time)
+        duration_ns = parsing.latency_ns(value, MS_NS)
         if metric == GRPC and not tags.get("status"):
             # k6 writes such a sample when a stream ends.
             self._grpc_streams += 1
@@ -90,7 +67,7 @@ class _Samples:
         status, code, expected = (tags.get(tag, "") for tag in ("status", "error_code", "expected_response"))
         if expected not in ("true", "false", ""):
             raise ValueError(f"expected_response is neither true nor false: {expected}")
-        is_error_status = status.isdecimal() and int(status) >= FIRST_ERROR_STATUS
+        is_error_status = status.isdecimal() and int(status) >= parsing.FIRST_ERROR_STATUS
         # Some versions of k6 expect a response whose body timed out.
         has_failed = status == "0" or (expected == "false" if expected else bool(code) or is_error_status)
         self._http_requests += 1
@@ -102,9 +79,8 @@ class _Samples:
             return f"error code {code}"
         return f"status {status}" if status not in ("", "0") else ""
 
-    def result(self, format_name: str, source: str, notes: list[str]) -> ClientResult:
-        names, empty = (format_name, "k6"), f"no requests ({HTTP} or {GRPC})"
-        return self.times.result(names, source, [*notes, *self._notes()], empty)
+    def result(self, file: SourceFile, notes: list[str]) -> ClientResult:
+        return self.times.result(file, "k6", [*notes, *self._notes()], f"no requests ({HTTP} or {GRPC})")
 
     def _notes(self) -> list[str]:
         totals = self._totals
@@ -150,12 +126,12 @@ _METRIC = re.compile(rf'"metric":\s*"(?:{"|".join(sorted(METRICS))})"')
 _FIRST_LINE = re.compile(r'\A\s*\{(?=.*"type":\s*"(?:Metric|Point)")(?=.*"metric":\s*").*"data":\s*\{')
 
 
-def read_json(path: Path, _times: CommandTimes, _options: Options) -> ClientResult:
+def read_json(file: SourceFile) -> ClientResult:
     samples = _JsonSamples()
-    return samples.result(JSON, path.name, read_lines(path, samples.add_line))
+    return samples.result(file, parsing.read_lines(file.path, samples.add_line))
 
 
-def growing_json(_head: bytes, _options: Options) -> GrowingResult:
+def growing_json(_head: bytes, _options: Mapping[str, str]) -> GrowingLines:
     samples = _JsonSamples()
     return GrowingLines(samples.add_line, samples.times.take)
 
@@ -182,9 +158,9 @@ class _JsonSamples(_Samples):
 _FIRST_COLUMNS = ("metric_name", "timestamp", "metric_value")
 
 
-def read_csv(path: Path, _times: CommandTimes, _options: Options) -> ClientResult:
+def read_csv(file: SourceFile) -> ClientResult:
     samples = _CsvSamples()
-    return samples.result(CSV, path.name, read_lines(path, samples.add_line))
+    return samples.result(file, parsing.read_lines(file.path, samples.add_line))
 
 
 class _CsvSamples(_Samples):
@@ -194,13 +170,13 @@ class _CsvSamples(_Samples):
         metric = line.partition(",")[0]
         if metric == _FIRST_COLUMNS[0]:
             # Files that were concatenated have several headers, which may differ.
-            self._columns = csv_fields(line)
+            self._columns = parsing.csv_fields(line)
             self.runs += 1
         if tuple(self._columns[: len(_FIRST_COLUMNS)]) != _FIRST_COLUMNS:
             raise ValueError(f"not the header of k6's CSV output, which begins with {','.join(_FIRST_COLUMNS)}")
         if metric not in METRICS:
             return
-        tags = csv_row(line, self._columns)
+        tags = parsing.csv_row(line, self._columns)
         self.add(metric, tags["timestamp"], decimal(tags["metric_value"]), tags)
 
 
@@ -221,13 +197,13 @@ def recognises_summary(text: str) -> bool:
     return bool(begins and _METRIC_LIST.search(text) and re.search(r'"(?:iterations|http_reqs|vus|data_sent)"', text))
 
 
-def read_summary(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
-    summaries = list(filter(None, map(_summary, json_objects(path))))
+def read_summary(file: SourceFile) -> ClientResult:
+    summaries = list(filter(None, map(_summary, parsing.json_objects(file.path))))
     if not summaries:
         raise ValueError("no metrics")
     summary = summaries[-1]
     notes = [*summary.notes(), *earlier_runs(len(summaries) - 1, "k6")]
-    return only_total((SUMMARY, "k6"), summary.total(), path, times, notes)
+    return only_total(file, "k6", summary.total(), notes)
 
 
 @dataclass(frozen=True)
@@ -235,7 +211,7 @@ class _Summary:
     """A summary: the values of each metric, and the run's duration in milliseconds if it is stated."""
 
     metrics: Mapping[str, Mapping[str, Any]]
-    length_ms: object = None
+    length_ms: Any = None
 
     def total(self) -> ClientInterval:
         """Return the total, whose times count from the beginning of the run. Raises one of MALFORMED."""
@@ -244,21 +220,20 @@ class _Summary:
             raise ValueError(f"{reason} (hint: import the file of k6 run --out json=FILE)")
         requests = self.metrics["http_reqs"]
         attempted, failed = checked_count(requests["count"]), self._failed
-        length_s = float(self.length_ms) / MS_PER_S if isinstance(self.length_ms, int | float) else None
-        if length_s is None:
-            length_s = attempted / decimal(requests["rate"])
-        return counted(0.0, checked_length_s(length_s), attempted - failed, failed, self._latency())
+        is_stated = isinstance(self.length_ms, int | float)
+        length_s = parsing.checked_length_s(
+            self.length_ms / MS_PER_S if is_stated else attempted / decimal(requests["rate"])
+        )
+        # Latencies of requests that succeeded; those of all requests if k6 does not state the former.
+        values = self.metrics.get(_EXPECTED) or self.metrics.get(HTTP, {})
+        latency = parsing.stated_latency(parsing.percentiles_s(values, MS_PER_S))
+        return ClientInterval.counted(0.0, length_s, attempted - failed, failed, latency)
 
     @property
     def _failed(self) -> int:
         """The number of failed requests; versions before 0.31 do not state it."""
         values = self.metrics.get("http_req_failed", {})
         return checked_count(values.get("passes", values.get("matches", 0)))
-
-    def _latency(self) -> Latency | None:
-        """Return the latencies of requests that succeeded; those of all requests if k6 does not state the former."""
-        values = self.metrics.get(_EXPECTED) or self.metrics.get(HTTP, {})
-        return stated_latency(percentiles_s(values, MS_PER_S))
 
     def notes(self) -> list[str]:
         notes = failed_note(self._failed, "request") if _EXPECTED not in self.metrics else []
@@ -283,7 +258,7 @@ def _summary(content: Mapping[str, Any]) -> _Summary | None:
 
 
 FORMATS = (
-    Format(JSON, _FIRST_LINE, read_json, growing_json),
-    Format(CSV, re.compile(rf"\A{','.join(_FIRST_COLUMNS)}"), read_csv),
-    Format(SUMMARY, recognises_summary, read_summary, follows_output=True, clock=ResultClock.STEADY),
+    Format("k6-json", _FIRST_LINE, read_json, growing_json),
+    Format("k6-csv", re.compile(rf"\A{','.join(_FIRST_COLUMNS)}"), read_csv),
+    Format("k6-summary", recognises_summary, read_summary, follows_output=True, clock=ResultClock.STEADY),
 )

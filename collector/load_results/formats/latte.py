@@ -7,14 +7,12 @@ would have allowed it, so it is the service time. The latencies include those of
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from collector.file_access import read_whole
-from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options, ResultClock
-from collector.load_results.client_result import ClientInterval, ClientResult, Latency, Operation, counted, failed_note
-from collector.load_results.command_output import OutputLine, operation_of, printed_row, read_output, run_notes
+from collector.load_results.client_format import ClientFormatError, Format, ResultClock, SourceFile
+from collector.load_results.client_result import ClientInterval, ClientResult, Latency, Operation, failed_note
+from collector.load_results.command_output import OutputLine, operation_of, read_output, run_notes
 from collector.load_results.hdr_histogram import decoded
 from collector.load_results.parsing import (
     MAX_LABELS,
@@ -26,7 +24,7 @@ from collector.load_results.parsing import (
     whole,
 )
 
-REPORT, LOG, TOOL = "latte", "latte-log", "latte"
+TOOL = "latte"
 MAX_BYTES = 1 << 30
 
 
@@ -34,8 +32,8 @@ def recognises_report(text: str) -> bool:
     return text.lstrip().startswith("{") and '"conf"' in text and '"workload"' in text
 
 
-def read_report(path: Path, _times: CommandTimes, _options: Options) -> ClientResult:
-    result = json.loads(read_whole(path, MAX_BYTES))["result"]
+def read_report(file: SourceFile) -> ClientResult:
+    result = json.loads(read_whole(file.path, MAX_BYTES))["result"]
     begin_s, samples = rfc3339_s(result["start_time"]), result["log"]
     failed = sum(map(_failed, samples)) if samples else checked_count(result["error_count"])
     names = sorted(result["cycle_latency_by_fn"])
@@ -55,7 +53,7 @@ def read_report(path: Path, _times: CommandTimes, _options: Options) -> ClientRe
     notes = failed_note(failed, "request")
     if not samples:
         notes.append("the report contains no periodic samples (hint: run latte without --drop-sampling-log)")
-    return ClientResult(REPORT, TOOL, path.name, tuple(operations), notes=tuple(notes))
+    return file.result(TOOL, operations, notes)
 
 
 def _failed(sample: Mapping[str, Any]) -> int:
@@ -69,7 +67,7 @@ def _interval(name: str, content: Mapping[str, Any], begin_s: float, length_s: f
     counts = decoded(latency["histogram"]) if latency else {}
     # A cycle ends at its first failed request.
     completed = max(sum(counts.values()) - failed, 0)
-    return counted(begin_s, begin_s + length_s, completed, failed, Latency(counts))
+    return ClientInterval.counted(begin_s, begin_s + length_s, completed, failed, Latency(counts))
 
 
 # What `latte run` prints: rows for each sample, and a summary. A row has the time at which the sample ended, since the
@@ -97,41 +95,47 @@ def recognises_log(text: str) -> bool:
     return has_log or {"CONFIG", "SUMMARY STATS"} <= sections
 
 
-def read_log(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
-    log = _Log()
-    read_output(path, log.add)
-    run = log.run
+def read_log(file: SourceFile) -> ClientResult:
+    run = _LastRun()
+    read_output(file.path, run.add)
     if not (run.rows or "Cycles" in run.results):
         raise ClientFormatError("the last run has no rows")
     names = list(run.stated_s)
     name = label_of(names[0]) if len(names) == 1 else "" if names else run.name
-    operation = operation_of(name, run.rows, run.total(), path, times)
-    return ClientResult(LOG, TOOL, path.name, (operation,), True, tuple(log.notes()))
+    operation = operation_of(name, run.rows, run.total(), file)
+    return file.result(TOOL, [operation], run.notes(), estimated_clock=True)
 
 
-@dataclass
-class _Run:
-    """One run. `results` has the numbers of the summary by label; `stated_s` percentiles by function."""
+class _LastRun:
+    """The last run of a log. `results` has the numbers of the summary by label; `stated_s` percentiles by function."""
 
-    name: str = ""
-    columns: list[str] = field(default_factory=list)
-    rows: list[ClientInterval] = field(default_factory=list)
-    results: dict[str, float] = field(default_factory=dict)
-    stated_s: dict[str, dict[float, float]] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self._earlier = 0
+        self._section = self._function = ""
+        self._is_cut = False
+        self._begin_run()
 
-    def add_row(self, text: str) -> None:
+    def _begin_run(self) -> None:
+        self.name = ""
+        self.rows: list[ClientInterval] = []
+        self.results: dict[str, float] = {}
+        self.stated_s: dict[str, dict[float, float]] = {}
+        self._columns: list[str] = []
+        self._is_compared = False
+
+    def _add_row(self, text: str) -> None:
         fields = text.split()
-        if not _ROW.fullmatch(text) or len(fields) != len(self.columns):
+        if not _ROW.fullmatch(text) or len(fields) != len(self._columns):
             raise ValueError("malformed row")
         cycles, failed = (whole(fields[index]) for index in (1, 2))
         if failed > cycles:
             raise ValueError("more failed cycles than cycles")
         stated_s: Mapping[float, float] = {
             float(_LIMITS.get(column, column)): stated_latency_s(float(text), MS)
-            for column, text in zip(self.columns[4:], fields[4:], strict=True)
+            for column, text in zip(self._columns[4:], fields[4:], strict=True)
             if cycles > failed and text not in ("NaN", "inf")
         }
-        self.rows.append(printed_row(float(fields[0]), cycles - failed, {"": failed}, {}, stated_s))
+        self.rows.append(ClientInterval.stated(float(fields[0]), cycles - failed, {"": failed}, {}, stated_s))
 
     def total(self) -> ClientInterval | None:
         """Return what the summary states; None if it is missing."""
@@ -139,17 +143,7 @@ class _Run:
             return None
         length_s, cycles, failed = (self.results.get(label, 0.0) for label in ("Elapsed time", "Cycles", "Errors"))
         stated_s = next(iter(self.stated_s.values())) if len(self.stated_s) == 1 else {}
-        return printed_row(length_s, int(cycles) - int(failed), {"": int(failed)}, {}, stated_s)
-
-
-class _Log:
-    """The last run of a log, and the number of earlier ones."""
-
-    def __init__(self) -> None:
-        self.run = _Run()
-        self._earlier = 0
-        self._section = self._function = ""
-        self._is_compared = self._is_cut = False
+        return ClientInterval.stated(length_s, int(cycles) - int(failed), {"": int(failed)}, {}, stated_s)
 
     def add(self, line: OutputLine) -> None:
         if match := _SECTION.fullmatch(line.text.strip()):
@@ -161,19 +155,20 @@ class _Log:
         elif self._section == "LOG":
             self._add_log_line(line.text)
         elif self._section == "SUMMARY STATS" and (match := _RESULT.fullmatch(line.text)):
-            self.run.results.setdefault(match["label"], self._number(match["values"]))
+            self.results.setdefault(match["label"], self._number(match["values"]))
         elif self._function and (match := _PERCENTILE.fullmatch(line.text)):
             percentage = float(_LIMITS.get(match["label"], match["label"]))
             value_s = stated_latency_s(self._number(match["values"]), MS)
-            self.run.stated_s.setdefault(self._function, {})[percentage] = value_s
+            self.stated_s.setdefault(self._function, {})[percentage] = value_s
         elif self._section == "CONFIG" and (match := _FUNCTION.fullmatch(line.text)):
-            self.run.name = label_of(match[1])
+            self.name = label_of(match[1])
 
     def _begin(self, title: str) -> None:
         """Begin a section; the configuration or, without one, the log begins a run."""
         is_run = title == "CONFIG" or (title == "LOG" and self._section != "CONFIG")
-        if is_run and (self.run.rows or self.run.results):
-            self.run, self._earlier, self._is_compared = _Run(), self._earlier + 1, False
+        if is_run and (self.rows or self.results):
+            self._earlier += 1
+            self._begin_run()
         match = _LATENCIES.fullmatch(title)
         self._section, self._function = title, match["name"] if match else ""
 
@@ -182,9 +177,9 @@ class _Log:
             columns = text.split()
             if columns[1:3] != ["[op]", "[op]"]:
                 raise ValueError("this version of latte prints no counts (hint: import its JSON report)")
-            self.run.columns = columns
-        elif self.run.columns and _BEGIN_OF_ROW.match(text):
-            self.run.add_row(text)
+            self._columns = columns
+        elif self._columns and _BEGIN_OF_ROW.match(text):
+            self._add_row(text)
 
     def _number(self, text: str) -> float:
         """Return the number of this run; with a baseline, its number comes first."""
@@ -194,10 +189,8 @@ class _Log:
         return float(numbers[1] if self._is_compared and len(numbers) > 1 else numbers[0])
 
     def notes(self) -> list[str]:
-        run = self.run
-        has_totals = "Cycles" in run.results
-        notes = run_notes(TOOL, earlier=self._earlier, has_totals=has_totals, is_cut=self._is_cut)
-        if run.results.get("Errors") or any(row.errors.get("") for row in run.rows):
+        notes = run_notes(TOOL, earlier=self._earlier, has_totals="Cycles" in self.results, is_cut=self._is_cut)
+        if self.results.get("Errors") or any(row.errors for row in self.rows):
             notes.append(
                 "the latencies include those of failed cycles, and some versions of latte print the failed cycles of "
                 "one thread only (hint: import its JSON report)"
@@ -206,6 +199,6 @@ class _Log:
 
 
 FORMATS = (
-    Format(REPORT, recognises_report, read_report, clock=ResultClock.STEADY),
-    Format(LOG, recognises_log, read_log, follows_output=True, clock=ResultClock.STEADY),
+    Format("latte", recognises_report, read_report, clock=ResultClock.STEADY),
+    Format("latte-log", recognises_log, read_log, follows_output=True, clock=ResultClock.STEADY),
 )

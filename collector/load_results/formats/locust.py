@@ -5,39 +5,19 @@ percentiles to two significant digits.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 
-from collector.load_results.client_format import CommandTimes, Format, Options
-from collector.load_results.client_result import (
-    ClientInterval,
-    ClientResult,
-    Latency,
-    Operation,
-    StatedTotals,
-    counted,
-    failed_note,
-)
+from collector.load_results import parsing
+from collector.load_results.client_format import Format, SourceFile
+from collector.load_results.client_result import ClientInterval, ClientResult, Operation, StatedTotals, failed_note
 from collector.load_results.command_output import placed
 from collector.load_results.load_span import with_true_edges
 from collector.load_results.operation_times import MAX_INTERVALS
-from collector.load_results.parsing import (
-    ANOTHER_RUN,
-    MAX_LABELS,
-    checked_count,
-    checked_length_s,
-    csv_fields,
-    csv_row,
-    decimal,
-    label_of,
-    percentiles_s,
-    read_lines,
-    stated_latency,
-    unix_time_s,
-)
+from collector.load_results.parsing import MAX_LABELS
 from collector.printable import one_line
 
 AGGREGATED = "Aggregated"
@@ -48,7 +28,7 @@ _NAMES = {"# requests": "request count", "# failures": "failure count"}
 
 def _columns_of(header: str) -> list[str]:
     """Return the names of a header's columns in lower case. Raises ValueError."""
-    names = [name.strip().lower() for name in csv_fields(header)]
+    names = [name.strip().lower() for name in parsing.csv_fields(header)]
     return [_NAMES.get(name, name) for name in names]
 
 
@@ -79,25 +59,25 @@ class _Row:
         text = self.values.get(column, "")
         if not re.fullmatch(r"\d{1,15}", text):
             raise ValueError(f"{column} is not a number of requests: {one_line(text)[:40]}")
-        return checked_count(int(text))
+        return parsing.checked_count(int(text))
 
     def number(self, column: str) -> float | None:
         """Return a number; None if it is unknown. Raises ValueError."""
         text = self.values.get(column, "")
-        return None if text in ("", "N/A", "None") else decimal(text)
+        return None if text in ("", "N/A", "None") else parsing.decimal(text)
 
-    def percentiles(self) -> Latency | None:
-        """Return the percentiles in the columns 50%, 66% and so on; None if there are none. Raises ValueError."""
+    def percentiles_s(self) -> dict[float, float]:
+        """Return the percentiles in the columns 50%, 66% and so on. Raises ValueError."""
         stated_ms = {column: self.number(column) for column in self.values if column.endswith("%")}
         known_ms = {column: value_ms for column, value_ms in stated_ms.items() if value_ms is not None}
-        return stated_latency(percentiles_s(known_ms, MS_PER_S))
+        return parsing.percentiles_s(known_ms, MS_PER_S)
 
 
-def _operation_names(keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+def _operation_names(keys: Collection[tuple[str, str]]) -> dict[tuple[str, str], str]:
     """Return a name for each type and name of requests: the name, with the type only if it does not suffice."""
-    keys = list(keys)
-    names = [name for _, name in keys]
-    return {(kind, name): label_of(f"{kind} {name}" if names.count(name) > 1 and kind else name) for kind, name in keys}
+    names = Counter(name for _, name in keys)
+    texts = {(kind, name): f"{kind} {name}" if names[name] > 1 and kind else name for kind, name in keys}
+    return {key: parsing.label_of(text) for key, text in texts.items()}
 
 
 # History: `locust --csv PREFIX` writes PREFIX_stats_history.csv with about one row per second. The total counts are
@@ -107,18 +87,16 @@ def _operation_names(keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], s
 # name of requests besides "Aggregated". Times are whole seconds; rows are assumed to be written in the middle of their
 # second.
 
-HISTORY = "locust-history"
 # Versions before 1.0 have the same names as in the statistics.
 COUNTS = (("total request count", "total failure count"), ("request count", "failure count"))
 MIDDLE_S = 0.5
 
 
-def read_history(path: Path, _times: CommandTimes, _options: Options) -> ClientResult:
+def read_history(file: SourceFile) -> ClientResult:
     rows = _HistoryRows()
-    notes = read_lines(path, rows.add)
+    notes = parsing.read_lines(file.path, rows.add)
     operations = rows.operations()
-    notes += rows.notes(operations)
-    return ClientResult(HISTORY, "Locust", path.name, operations, notes=tuple(notes), stated=rows.stated())
+    return file.result("Locust", operations, [*notes, *rows.notes(operations)], rows.stated())
 
 
 @dataclass
@@ -149,9 +127,9 @@ class _HistoryRows:
             self._count, self._failure_count = known[0]
             return
         if line == self._header:
-            raise ValueError(ANOTHER_RUN)
-        row = _Row(csv_row(line, self._columns))
-        time_s = int(unix_time_s(row.values["timestamp"]))
+            raise ValueError(parsing.ANOTHER_RUN)
+        row = _Row(parsing.csv_row(line, self._columns))
+        time_s = int(parsing.unix_time_s(row.values["timestamp"]))
         if time_s < self._time_s:
             raise ValueError("the time is before that of the previous row (hint: write each run to a file of its own)")
         self._time_s = time_s
@@ -190,7 +168,7 @@ class _HistoryRows:
             is_reset = after[0] < before[0] or after[1] < before[1]
             self._resets += is_reset
             attempted, failed = after if is_reset else (after[0] - before[0], after[1] - before[1])
-            intervals.append(counted(begin + MIDDLE_S, end + MIDDLE_S, attempted - failed, failed))
+            intervals.append(ClientInterval.counted(begin + MIDDLE_S, end + MIDDLE_S, attempted - failed, failed))
             before = after
         return intervals
 
@@ -200,7 +178,8 @@ class _HistoryRows:
             return None
         attempted, failed = max(series.counts.values())
         begin_s, end_s = intervals[0].begin_s, intervals[-1].end_s
-        return counted(begin_s, end_s, attempted - failed, failed, _latency(series.last))
+        latency = parsing.stated_latency(_median_and_maximum_s(series.last))
+        return ClientInterval.counted(begin_s, end_s, attempted - failed, failed, latency)
 
     def stated(self) -> tuple[StatedTotals, ...]:
         if not self._series or not self._aggregated.counts or self._resets:
@@ -218,7 +197,7 @@ class _HistoryRows:
         return notes
 
 
-def _latency(row: _Row) -> Latency | None:
+def _median_and_maximum_s(row: _Row) -> dict[float, float]:
     """Return the median and the maximum of all requests. Raises ValueError."""
     columns = {50.0: "total median response time", 100.0: "total max response time"}
     stated_s = {
@@ -227,24 +206,18 @@ def _latency(row: _Row) -> Latency | None:
     # The median is rounded, and may then exceed the maximum.
     if len(stated_s) > 1 and stated_s[50.0] > stated_s[100.0]:
         del stated_s[50.0]
-    return stated_latency(stated_s)
+    return stated_s
 
 
 # Statistics: `locust --csv PREFIX` writes PREFIX_stats.csv with one row per type and name of requests. There are no
 # times; the run is as long as the requests divided by the requests per second. Locust replaces the file every few
 # seconds and not when it ends, so the last ones are missing. Counts and percentiles are those of the whole run.
 
-STATISTICS = "locust-stats"
 
-
-def read_statistics(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
+def read_statistics(file: SourceFile) -> ClientResult:
     rows = _StatisticsRows()
-    notes = read_lines(path, rows.add)
-    totals = rows.totals()
-    operations = tuple(Operation(name, total=placed(total, path, times)) for name, total in totals)
-    notes += failed_note(sum(total.failed for _, total in totals), "request")
-    notes.append("Locust does not update the file when it ends, so the last requests may be missing")
-    return ClientResult(STATISTICS, "Locust", path.name, operations, True, tuple(notes), stated=rows.stated())
+    notes = parsing.read_lines(file.path, rows.add)
+    return rows.result(file, notes)
 
 
 class _StatisticsRows:
@@ -257,9 +230,9 @@ class _StatisticsRows:
         if not self._columns:
             self._columns = _columns_of(line)
             return
-        row = _Row(csv_row(line, self._columns))
+        row = _Row(parsing.csv_row(line, self._columns))
         if self._aggregated or row.key in self._rows:
-            raise ValueError(ANOTHER_RUN)
+            raise ValueError(parsing.ANOTHER_RUN)
         if row.is_aggregated:
             self._aggregated = row
         elif len(self._rows) > MAX_LABELS:
@@ -267,27 +240,26 @@ class _StatisticsRows:
         else:
             self._rows[row.key] = row
 
-    def totals(self) -> list[tuple[str, ClientInterval]]:
-        """Return the name and the total of each operation. Times count from the run's beginning. Raises ValueError."""
+    def result(self, file: SourceFile, notes: list[str]) -> ClientResult:
+        """Return the total of each operation. Raises ValueError."""
         if self._aggregated is None:
             raise ValueError("the row Aggregated is missing (hint: the file may be incomplete)")
         attempted, rate = self._aggregated.count("request count"), self._aggregated.number("requests/s")
         if not attempted or not rate or not self._rows:
             raise ValueError("no requests")
-        length_s = checked_length_s(attempted / rate)
-        names = _operation_names(self._rows)
+        length_s = parsing.checked_length_s(attempted / rate)
         totals = []
-        for key, row in self._rows.items():
+        for row in self._rows.values():
             failed = row.count("failure count")
             completed = row.count("request count") - failed
-            totals.append((names[key], counted(0.0, length_s, completed, failed, row.percentiles())))
-        return totals
-
-    def stated(self) -> tuple[StatedTotals, ...]:
-        if self._aggregated is None:
-            return ()
-        attempted, failed = (self._aggregated.count(column) for column in ("request count", "failure count"))
-        return (StatedTotals(attempted=attempted, failed=failed),)
+            latency = parsing.stated_latency(row.percentiles_s())
+            totals.append(placed(ClientInterval.counted(0.0, length_s, completed, failed, latency), file))
+        names = _operation_names(self._rows).values()
+        operations = [Operation(name, total=total) for name, total in zip(names, totals, strict=True)]
+        notes += failed_note(sum(total.failed for total in totals), "request")
+        notes.append("Locust does not update the file when it ends, so the last requests may be missing")
+        stated = StatedTotals(attempted=attempted, failed=self._aggregated.count("failure count"))
+        return file.result("Locust", operations, notes, [stated], estimated_clock=True)
 
 
 _HISTORY_SIGN = partial(_begins_with, first=["timestamp", "user count"], required={"type", "name"})
@@ -295,6 +267,6 @@ _STATISTICS_SIGN = partial(
     _begins_with, first=["type"], required={"name", "request count", "failure count", "requests/s"}
 )
 FORMATS = (
-    Format(HISTORY, _HISTORY_SIGN, read_history),
-    Format(STATISTICS, _STATISTICS_SIGN, read_statistics),
+    Format("locust-history", _HISTORY_SIGN, read_history),
+    Format("locust-stats", _STATISTICS_SIGN, read_statistics),
 )

@@ -11,23 +11,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from pathlib import Path
 
-from collector.load_results.client_format import AcceptedOptions, ClientFormatError, CommandTimes, Format, Options
-from collector.load_results.client_result import ClientInterval, ClientResult, Operation, failed_note, stated_interval
-from collector.load_results.hdr_histogram import (
-    FAILED,
-    RESPONSE,
-    SUCCEEDED,
-    WAITING,
-    chosen,
-    failed_in,
-    require_distinct,
-)
+from collector.load_results import hdr_histogram as hdr
+from collector.load_results.client_format import ClientFormatError, Format, SourceFile
+from collector.load_results.client_result import ClientInterval, ClientResult, Operation, failed_note
 from collector.load_results.parsing import checked_time_s, label_of, read_lines, stated_latency_s
 
-NAME = "nosqlbench-histostats"
-OPTIONS: AcceptedOptions = {"metric": ()}
 NS = 1e-9
 MAX_TAGS = 500
 _COLUMNS = "#Tag,Interval_Start,Interval_Length,count,"
@@ -42,32 +31,32 @@ _BEGIN_S = attrgetter("begin_s")
 _MAX_COUNT = 5000
 
 
-def read(path: Path, _times: CommandTimes, options: Options) -> ClientResult:
-    file = _File()
-    notes = read_lines(path, file.add)
-    if not file.rows:
+def read(file: SourceFile) -> ClientResult:
+    table = _Table()
+    notes = read_lines(file.path, table.add)
+    if not table.rows:
         raise ClientFormatError("no rows")
-    metric = options.get("metric", "")
-    counts = {tag: [row.count for row in rows] for tag, rows in file.rows.items()}
-    require_distinct(metric, counts, NAME)
-    parts, choice_notes = chosen({tag: sum(numbers) for tag, numbers in counts.items()}, metric, NAME)
+    counts = {tag: [row.count for row in rows] for tag, rows in table.rows.items()}
+    hdr.require_distinct(counts, file)
+    parts, choice_notes = hdr.chosen({tag: sum(numbers) for tag, numbers in counts.items()}, file)
     tags: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for tag, part in parts.items():
         if part.kind in tags[part.operation]:
             raise ClientFormatError(f"several metrics have the name of the operation {part.operation}")
         tags[part.operation][part.kind] = tag
-    series = {name: _Series(file, by_kind) for name, by_kind in tags.items()}
+    series = {name: _Series(table, by_kind) for name, by_kind in tags.items()}
     operations = tuple(
         Operation(label_of(name), tuple(one.intervals([other for other in series.values() if other is not one])))
         for name, one in sorted(series.items())
     )
     notes += failed_note(sum(interval.failed for operation in operations for interval in operation.intervals))
-    if file.has_wrong_percentiles:
+    if table.has_wrong_percentiles:
         notes.append("the file's percentiles contradict its maxima, as in old versions, and are not imported")
-    return ClientResult(NAME, "NoSQLBench", path.name, operations, notes=(*notes, *choice_notes))
+    return file.result("NoSQLBench", operations, [*notes, *choice_notes])
 
 
-FORMATS = (Format(NAME, re.compile(f"^{re.escape(_COLUMNS)}", re.MULTILINE), read, options=OPTIONS),)
+_SIGN = re.compile(f"^{re.escape(_COLUMNS)}", re.MULTILINE)
+FORMATS = (Format("nosqlbench-histostats", _SIGN, read, options={"metric": ()}),)
 
 
 @dataclass(frozen=True)
@@ -78,7 +67,7 @@ class _Row:
     stated_s: Mapping[float, float]
 
 
-class _File:
+class _Table:
     """The rows by tag."""
 
     def __init__(self) -> None:
@@ -125,12 +114,12 @@ def _percentage(column: str) -> float:
 class _Series:
     """The rows of one operation. `tags` has its metrics by kind: one with latencies and, if known, the successes."""
 
-    def __init__(self, file: _File, tags: Mapping[str, str]) -> None:
-        kinds = [kind for kind in tags if kind not in (SUCCEEDED, FAILED, WAITING)] or list(tags)
-        self._rows: Sequence[_Row] = file.rows[tags[kinds[0]]]
-        self._succeeded = sorted(file.rows[tags[SUCCEEDED]], key=_BEGIN_S) if SUCCEEDED in tags else []
-        self._is_response = kinds[0] == RESPONSE
-        self._has_percentiles = not file.has_wrong_percentiles
+    def __init__(self, table: _Table, tags: Mapping[str, str]) -> None:
+        kinds = [kind for kind in tags if kind not in (hdr.SUCCEEDED, hdr.FAILED, hdr.WAITING)] or list(tags)
+        self._rows: Sequence[_Row] = table.rows[tags[kinds[0]]]
+        self._succeeded = sorted(table.rows[tags[hdr.SUCCEEDED]], key=_BEGIN_S) if hdr.SUCCEEDED in tags else []
+        self._is_response = kinds[0] == hdr.RESPONSE
+        self._has_percentiles = not table.has_wrong_percentiles
         active = [row for row in self._rows if row.count]
         self.span_s = (active[0].begin_s, active[-1].end_s) if active else None
 
@@ -143,7 +132,7 @@ class _Series:
         begin_s, end_s = self.span_s or (0.0, float("inf"))
         spans = [other.span_s for other in others if other.span_s]
         attempted = [row.count for row in self._rows]
-        failures = failed_in(attempted, list(map(self._succeeded_in, self._rows)))
+        failures = hdr.failed_in(attempted, list(map(self._succeeded_in, self._rows)))
         for row, failed in zip(self._rows, failures, strict=True):
             is_outside = row.end_s <= begin_s or row.begin_s >= end_s
             if is_outside and any(first_s < row.end_s and row.begin_s < last_s for first_s, last_s in spans):
@@ -153,7 +142,7 @@ class _Series:
                 stated_s = {key: value for key, value in stated_s.items() if key in _LIMITS.values()}
             response_s, service_s = (stated_s, {}) if self._is_response else ({}, stated_s)
             completed = row.count - failed
-            yield stated_interval(row.begin_s, row.end_s, completed, {"": failed}, response_s, service_s)
+            yield ClientInterval.stated(row.end_s, completed, {"": failed}, response_s, service_s, row.begin_s)
 
     def _succeeded_in(self, row: _Row) -> int:
         """Return the number of operations that succeeded; NoSQLBench reads the metrics one after the other."""

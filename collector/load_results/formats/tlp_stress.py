@@ -9,23 +9,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from pathlib import Path
 from statistics import median
 
-from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options
+from collector.load_results import parsing
+from collector.load_results.client_format import ClientFormatError, Format, SourceFile
 from collector.load_results.client_result import ClientInterval, ClientResult, Operation
-from collector.load_results.command_output import intervals_of, printed_row, rows_of
-from collector.load_results.parsing import (
-    MAX_LABELS,
-    checked_time_s,
-    csv_fields,
-    decimal,
-    label_of,
-    read_lines,
-    rfc3339_s,
-    unix_time_s,
-    whole,
-)
+from collector.load_results.command_output import intervals_of, rows_of
+from collector.load_results.parsing import csv_fields, label_of, whole
 
 NAME = "tlp-stress"
 PERIOD_S = 3.0
@@ -42,17 +32,17 @@ _GROUPS = re.compile(r",,[A-Z][\w ]*,.*")
 _COLUMNS = re.compile(r"(?P<time>Timestamp|Epoch Time \(ms\)), ?Elapsed Time(?P<ms> \(ms\))?,Count,.*")
 
 
-def read(path: Path, _times: CommandTimes, _options: Options) -> ClientResult:
-    file = _File()
-    notes = read_lines(path, file.add)
-    parts = [_intervals_by_name(part) for part in file.parts if part.rows]
+def read(file: SourceFile) -> ClientResult:
+    table = _Table()
+    notes = parsing.read_lines(file.path, table.add)
+    parts = [_intervals_by_name(part) for part in table.parts if part.rows]
     if not parts:
         raise ClientFormatError("no rows")
     names = sorted({name for part in parts for name in part})
     operations = [
         Operation(name, tuple(interval for part in parts for interval in part.get(name, ()))) for name in names
     ]
-    return ClientResult(NAME, file.tool, path.name, tuple(operations), notes=(*notes, *file.notes()))
+    return file.result(table.tool, operations, [*notes, *table.notes()])
 
 
 FORMATS = (Format(NAME, re.compile(rf"^{_COLUMNS.pattern}$", re.MULTILINE), read),)
@@ -79,7 +69,7 @@ class _Part:
     rows: list[_Row] = field(default_factory=list)
 
 
-class _File:
+class _Table:
     def __init__(self) -> None:
         self.tool = NAME
         self.parts: list[_Part] = []
@@ -102,7 +92,7 @@ class _File:
 
     def _begin(self, columns: Sequence[str], *, is_epoch: bool, is_ms: bool) -> None:
         counts = [index for index, column in enumerate(columns) if column.strip() == "Count"]
-        if not self._groups or len(self._groups) > min(len(counts), MAX_LABELS):
+        if not self._groups or len(self._groups) > min(len(counts), parsing.MAX_LABELS):
             raise ValueError("the header has no names for its columns")
         positions = dict(zip(self._groups, counts, strict=False))
         self._p99_positions = {
@@ -115,9 +105,9 @@ class _File:
     def _add_row(self, part: _Part, fields: Sequence[str]) -> None:
         if len(fields) != part.width:
             raise ValueError(f"{len(fields)} fields instead of {part.width}")
-        time_s = unix_time_s(fields[0]) if part.is_epoch else rfc3339_s(fields[0])
+        time_s = parsing.unix_time_s(fields[0]) if part.is_epoch else parsing.rfc3339_s(fields[0])
         counts = {name: whole(fields[index]) for name, index in part.positions.items() if name not in _NOT_COUNTED}
-        elapsed_s = checked_time_s(decimal(fields[1])) / (1000 if part.is_ms else 1)
+        elapsed_s = parsing.checked_time_s(parsing.decimal(fields[1])) / (1000 if part.is_ms else 1)
         last = part.rows[-1] if part.rows else _Row(0.0, 0.0, dict.fromkeys(counts, 0))
         if time_s < last.time_s or any(counts[name] < last.counts[name] for name in counts):
             raise ValueError("the time or a count is lower than in the row before")
@@ -146,6 +136,6 @@ def _intervals_by_name(part: _Part) -> dict[str, tuple[ClientInterval, ...]]:
     rows = {name: rows_of(offsets_s, [row.counts[name] for row in part.rows]) for name in names}
     intervals = {name: intervals_of(rows[name], begin_s) for name in active or names[:1]}
     if last.get(ERRORS):
-        failed = [printed_row(row.end_s, 0, {"": row.completed}) for row in rows[ERRORS]]
+        failed = [ClientInterval.stated(row.end_s, 0, {"": row.completed}) for row in rows[ERRORS]]
         intervals[""] = intervals_of(failed, begin_s)
     return intervals

@@ -9,13 +9,11 @@ sent (response time), and with `--u_latency` also from when it was sent.
 
 import re
 from collections import defaultdict
-from pathlib import Path
 
-from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options
-from collector.load_results.client_result import ClientInterval, ClientResult, failed_note, stated_interval
+from collector.load_results.client_format import ClientFormatError, Format, SourceFile
+from collector.load_results.client_result import ClientInterval, ClientResult, failed_note
 from collector.load_results.command_output import last_run, only_total
 
-NAME = "wrk"
 UNITS_S = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _TIME = r"(\d{1,12}\.\d\d)(us|ms|s|m|h)"
 _RUN = re.compile(r"^Running \S+ test @ ", re.MULTILINE)
@@ -40,14 +38,13 @@ _LINES = {
 }
 
 
-def read(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
-    run, notes = last_run(path, NAME, _RUN.match, _Run)
+def read(file: SourceFile) -> ClientResult:
+    run, notes = last_run(file.path, "wrk", _RUN.match, _Run)
     run.check()
-    tool = "wrk2" if run.is_wrk2 else NAME
-    return only_total((NAME, tool), run.total(), path, times, [*run.notes(), *notes])
+    return only_total(file, "wrk2" if run.is_wrk2 else "wrk", run.total(), [*run.notes(), *notes])
 
 
-FORMATS = (Format(NAME, _RUN, read, follows_output=True),)
+FORMATS = (Format("wrk", _RUN, read, follows_output=True),)
 
 
 class _Run:
@@ -132,7 +129,7 @@ class _Run:
         failed = min(status + timeout, requests)
         errors = self._errors | ({"timeout": failed - status} if timeout else {})
         stated_s = (self._stated_s.get(kind, {}) for kind in ("response", "service"))
-        return stated_interval(0.0, self.length_s, requests - failed, errors, *stated_s)
+        return ClientInterval.stated(self.length_s, requests - failed, errors, *stated_s)
 
     def notes(self) -> list[str]:
         notes = []

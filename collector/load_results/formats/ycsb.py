@@ -10,23 +10,14 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from pathlib import Path
 
-from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options, ResultClock
-from collector.load_results.client_result import ClientInterval, ClientResult, Operation, StatedTotals, shifted
-from collector.load_results.command_output import (
-    OutputLine,
-    intervals_of,
-    last_line_s,
-    output_lines,
-    printed_row,
-    rows_of,
-)
+from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, ResultClock, SourceFile
+from collector.load_results.client_result import ClientInterval, ClientResult, Operation, StatedTotals
+from collector.load_results.command_output import OutputLine, begin_of_run_s, intervals_of, output_lines, rows_of
 from collector.load_results.hdr_histogram import FAILED, RESPONSE, SERVICE
 from collector.load_results.parsing import decimal, label_of, stated_latency_s
 from collector.printable import count_text, one_line
 
-NAME = "ycsb"
 _SUMMARY = re.compile(r"\s*\[(?P<name>[^\[\]]{1,80})\], ?(?P<key>[^,]{1,60}), (?P<value>[\dA-Za-z.+-]{1,40})\s*")
 _BEGIN_OF_SUMMARY = re.compile(r"\s*\[OVERALL\], ?RunTime\(ms\), ")
 _STATUS = re.compile(
@@ -52,23 +43,23 @@ def recognises(text: str) -> bool:
     return any(_BEGIN_OF_SUMMARY.match(line) or _STATUS.search(line) or _CLIENT.match(line) for line in lines)
 
 
-def read(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
+def read(file: SourceFile) -> ClientResult:
     log = _Log()
-    for line in output_lines(path):
+    for line in output_lines(file.path):
         log.add(line)
     run = log.run
-    is_intended = run.is_intended or bool(_INTENDED.search(" ".join(times.words)))
+    is_intended = run.is_intended or bool(_INTENDED.search(" ".join(file.times.words)))
     summary = Summary(run.measurements, is_intended=is_intended)
-    run_times = _run_times(run, summary.length_s, path, times)
+    run_times = _run_times(run, summary.length_s, file)
     operations = tuple(_operations(run, summary, run_times, is_intended=is_intended))
     if not operations:
         raise ClientFormatError("the last run has no operations (hint: YCSB prints its summary when it ends)")
-    notes, stated = (*log.notes(), *run_times.notes, *summary.notes()), tuple(summary.stated())
-    result = ClientResult(NAME, "YCSB", path.name, operations, run_times.is_estimated, notes, stated=stated)
-    return shifted(result, run_times.begin_s)
+    notes = (*log.notes(), *run_times.notes, *summary.notes())
+    result = file.result("YCSB", operations, notes, summary.stated(), estimated_clock=run_times.is_estimated)
+    return result.shifted(run_times.begin_s)
 
 
-FORMATS = (Format(NAME, recognises, read, follows_output=True, clock=ResultClock.DELAYED),)
+FORMATS = (Format("ycsb", recognises, read, follows_output=True, clock=ResultClock.DELAYED),)
 
 
 # YCSB's measurements: which operation each belongs to, and the totals that the summary states. YCSB measures failed
@@ -158,7 +149,7 @@ class Total:
 
     def interval(self, end_s: float) -> ClientInterval:
         response_s, service_s = (self.stated_s.get(is_response, {}) for is_response in (True, False))
-        return printed_row(end_s, self.completed, self.errors, response_s, service_s)
+        return ClientInterval.stated(end_s, self.completed, self.errors, response_s, service_s)
 
 
 class Summary:
@@ -364,25 +355,25 @@ class _RunTimes:
     notes: tuple[str, ...] = ()
 
 
-def _run_times(run: _Run, stated_s: float | None, path: Path, times: CommandTimes) -> _RunTimes:
+def _run_times(run: _Run, stated_s: float | None, file: SourceFile) -> _RunTimes:
     """Place a run whose summary states its length, or not. Raises ValueError."""
     if stated_s is not None and not 0 <= stated_s < float("inf"):
         raise ValueError("impossible duration of the run")
     if not run.statuses:
         length_s = stated_s or 0.0
-        return _RunTimes(max(last_line_s(path, times, length_s) - length_s, times.begin_s), length_s)
+        return _RunTimes(begin_of_run_s(file, length_s), length_s)
     times_s = _continuous_times_s(run.statuses)
     last_s = times_s[-1]
     # The elapsed time is rounded down, so the run began at the earliest of these times.
     first_s = min(time_s - status.elapsed_s for time_s, status in zip(times_s, run.statuses, strict=True))
     if stated_s is not None:
         first_s = min(first_s, last_s - stated_s)
-    zone_s = _zone_s(first_s, last_s, times)
+    zone_s = _zone_s(first_s, last_s, file.times)
     notes: tuple[str, ...] = ()
     if zone_s is None:
         text = datetime.fromtimestamp(last_s, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
         notes = (f"the last status line is of {text}, when the command did not run; the result is placed at its end",)
-    begin_s = first_s - zone_s if zone_s is not None else times.end_s - (last_s - first_s)
+    begin_s = first_s - zone_s if zone_s is not None else file.times.end_s - (last_s - first_s)
     offsets_s = tuple(time_s - first_s for time_s in times_s)
     return _RunTimes(begin_s, stated_s or last_s - first_s, offsets_s, zone_s is None, notes)
 

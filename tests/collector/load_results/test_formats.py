@@ -8,7 +8,7 @@ from hdrh.histogram import HdrHistogram
 
 from collector.load_results import result_file
 from collector.load_results.client_format import ClientFormatError, CommandTimes
-from collector.load_results.client_result import ClientResult, shifted
+from collector.load_results.client_result import ClientResult
 from collector.load_results.format_registry import client_formats, read_as, recognised_format
 
 CAPTURES = Path(__file__).parents[2] / "captures" / "clients"
@@ -128,7 +128,7 @@ def test_formats_have_distinct_names() -> None:
 
 
 def test_a_result_is_the_same_after_it_is_written_and_read(tmp_path: Path) -> None:
-    result = shifted(result_of(LATTE), 0.25)
+    result = result_of(LATTE).shifted(0.25)
     path = tmp_path / "result.json"
     result_file.write_result(path, result)
     assert result_file.content_of(result_file.read_result(path)) == result_file.content_of(result)

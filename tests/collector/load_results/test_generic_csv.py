@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from collector.load_results import operation_times
-from collector.load_results.client_format import ClientFormatError, CommandTimes
+from collector.load_results.client_format import ClientFormatError, CommandTimes, SourceFile
 from collector.load_results.client_result import ClientInterval, ClientResult, Latency
 from collector.load_results.format_registry import read_as, recognised_format
 from collector.load_results.formats import generic_csv
@@ -188,7 +188,7 @@ def test_a_file_without_a_time_column_is_an_error_if_the_format_is_named(tmp_pat
     path = tmp_path / "file.csv"
     path.write_text("when,latency_ms\n1,2\n")
     with pytest.raises(ClientFormatError, match="line 1: missing column: time_s or time"):
-        generic_csv.read(path, TIMES, {})
+        generic_csv.read(SourceFile("csv", path, TIMES))
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_a_damaged_file_is_an_error_or_has_plausible_counts(
     path = tmp_path / "file.csv"
     path.write_bytes(data.draw(damaged(content)))
     try:
-        result = generic_csv.read(path, TIMES, {})
+        result = generic_csv.read(SourceFile("csv", path, TIMES))
     except ClientFormatError:
         return
     intervals = [interval for operation in result.operations for interval in operation.intervals]

@@ -7,7 +7,7 @@ import pytest
 from hdrh.histogram import HdrHistogram
 
 from collector.load_results import growing_results
-from collector.load_results.client_format import HEAD_BYTES, CommandTimes, FormatChoice
+from collector.load_results.client_format import HEAD_BYTES, CommandTimes, FormatChoice, SourceFile
 from collector.load_results.format_registry import growing_result
 from collector.load_results.formats import jmeter
 from collector.load_results.growing_results import GrowingResults
@@ -106,7 +106,7 @@ def test_jmeters_capture_has_the_counts_of_the_import(
     file = Followed(tmp_path / "a.jtl")
     file.path.write_bytes(CAPTURE.read_bytes())
     file.step()
-    imported = jmeter.read_csv(CAPTURE, CommandTimes(0.0, 1.0), {}).operations
+    imported = jmeter.read_csv(SourceFile("jmeter-csv", CAPTURE, CommandTimes(0.0, 1.0))).operations
     summaries = {operation.name: operation.summary for operation in imported}
     expected = {(name, ""): summary.completed for name, summary in summaries.items() if summary}
     errors = {(name, kind): n for name, summary in summaries.items() if summary for kind, n in summary.errors.items()}

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from hdrh.histogram import HdrHistogram
 
-from collector.load_results.client_format import ClientFormatError, CommandTimes
+from collector.load_results.client_format import ClientFormatError, CommandTimes, SourceFile
 from collector.load_results.client_result import ClientResult
 from collector.load_results.formats import hdr_log
 
@@ -28,7 +28,7 @@ def line_of(begin_s: float) -> str:
 
 def result_of(path: Path, *lines: str) -> ClientResult:
     path.write_text("\n".join(lines) + "\n")
-    return hdr_log.read(path, TIMES, {})
+    return hdr_log.read(SourceFile("hdr-log", path, TIMES))
 
 
 def begins_s(result: ClientResult) -> list[float]:

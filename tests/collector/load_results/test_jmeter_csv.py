@@ -22,7 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collector.load_results import jmeter_results, operation_times
-from collector.load_results.client_format import ClientFormatError, CommandTimes
+from collector.load_results.client_format import ClientFormatError, CommandTimes, SourceFile
 from collector.load_results.client_result import ClientResult
 from collector.load_results.format_registry import read_as, recognised_format
 from collector.load_results.formats import jmeter
@@ -113,7 +113,7 @@ def test_a_plain_reader_has_the_same_counts_in_blocks_of_any_size(
     monkeypatch: pytest.MonkeyPatch, block_bytes: int
 ) -> None:
     monkeypatch.setattr(jmeter_results, "BLOCK_BYTES", block_bytes)
-    counts = counts_of(jmeter.read_csv(CAPTURE, TIMES, {}))
+    counts = counts_of(jmeter.read_csv(SourceFile("jmeter-csv", CAPTURE, TIMES)))
     assert counts == plainly_read(CAPTURE.read_text(encoding="utf-8"))
 
 
@@ -165,7 +165,10 @@ def test_columns_are_found_by_name(tmp_path: Path, content: str) -> None:
 
 def test_a_file_without_a_header_has_the_default_columns(tmp_path: Path) -> None:
     content = b"\xef\xbb\xbf" + CAPTURE.read_bytes().split(b"\n", 1)[1]
-    assert result_of(tmp_path / "file", content).operations == jmeter.read_csv(CAPTURE, TIMES, {}).operations
+    assert (
+        result_of(tmp_path / "file", content).operations
+        == jmeter.read_csv(SourceFile("jmeter-csv", CAPTURE, TIMES)).operations
+    )
 
 
 @pytest.mark.parametrize("name", ["jmeter-10-columns.csv", "jmeter-10-columns-formatted.csv", "jmeter-formatted.csv"])
@@ -204,7 +207,10 @@ def test_formatted_times_are_read(tmp_path: Path, times: tuple[str, str], span_s
     path.write_text("\n".join([HEADER, *(f"{text},123,read,200,true" for text in times), ""]))
     times_ms = (1_700_000_000_000, 1_700_000_000_000 + round(span_s * 1000))
     plain.write_text("\n".join([HEADER, *(f"{time_ms},123,read,200,true" for time_ms in times_ms), ""]))
-    assert jmeter.read_csv(path, TIMES, {"zone": "UTC"}).operations == jmeter.read_csv(plain, TIMES, {}).operations
+    assert (
+        jmeter.read_csv(SourceFile("jmeter-csv", path, TIMES, {"zone": "UTC"})).operations
+        == jmeter.read_csv(SourceFile("jmeter-csv", plain, TIMES)).operations
+    )
 
 
 @pytest.mark.parametrize(("begin", "begin_s"), [("2026-11-02", 1_793_613_600), ("2026-02-11", 1_770_804_000)])
@@ -214,7 +220,7 @@ def test_a_date_that_can_be_read_in_two_ways_is_the_one_nearer_to_the_run(
     path = tmp_path / "file"
     path.write_text(f"{HEADER}\n02/11/26 10:00:00,123,read,200,true\n")
     assert begin_s == datetime.fromisoformat(f"{begin}T10:00:00+00:00").timestamp()
-    result = jmeter.read_csv(path, CommandTimes(begin_s + 10, begin_s + 60), {"zone": "UTC"})
+    result = jmeter.read_csv(SourceFile("jmeter-csv", path, CommandTimes(begin_s + 10, begin_s + 60), {"zone": "UTC"}))
     assert result.span_s is not None
     assert result.span_s[0] == pytest.approx(begin_s, abs=1)
     assert any("is assumed to begin with the" in note for note in result.notes)
@@ -226,7 +232,7 @@ def test_times_without_a_zone_are_in_that_of_this_machine(tmp_path: Path, monkey
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     time.tzset()
     try:
-        result = jmeter.read_csv(path, TIMES, {})
+        result = jmeter.read_csv(SourceFile("jmeter-csv", path, TIMES))
     finally:
         monkeypatch.undo()
         time.tzset()

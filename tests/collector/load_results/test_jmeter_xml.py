@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.load_results.client_format import ClientFormatError, CommandTimes
+from collector.load_results.client_format import ClientFormatError, CommandTimes, SourceFile
 from collector.load_results.client_result import ClientResult
 from collector.load_results.format_registry import read_as, recognised_format
 from collector.load_results.formats import jmeter
@@ -45,7 +45,10 @@ def test_the_capture_has_the_counts_that_jmeter_printed() -> None:
 
 
 def test_the_xml_and_the_csv_of_the_same_plan_have_the_same_counts_and_notes() -> None:
-    xml, csv = jmeter.read_xml(CAPTURE, TIMES, {}), jmeter.read_csv(CAPTURES / "jmeter.csv", TIMES, {})
+    xml, csv = (
+        jmeter.read_xml(SourceFile("jmeter-xml", CAPTURE, TIMES)),
+        jmeter.read_csv(SourceFile("jmeter-csv", CAPTURES / "jmeter.csv", TIMES)),
+    )
     for ours, theirs in zip(xml.operations, csv.operations, strict=True):
         assert ours.summary is not None
         assert theirs.summary is not None
@@ -59,9 +62,9 @@ def test_the_xml_and_the_csv_of_the_same_plan_have_the_same_counts_and_notes() -
 
 @pytest.mark.parametrize("block_bytes", [1, 7, 1000])
 def test_the_capture_is_the_same_in_blocks_of_any_size(monkeypatch: pytest.MonkeyPatch, block_bytes: int) -> None:
-    expected = jmeter.read_xml(CAPTURE, TIMES, {})
+    expected = jmeter.read_xml(SourceFile("jmeter-xml", CAPTURE, TIMES))
     monkeypatch.setattr(jmeter, "BLOCK_BYTES", block_bytes)
-    assert jmeter.read_xml(CAPTURE, TIMES, {}) == expected
+    assert jmeter.read_xml(SourceFile("jmeter-xml", CAPTURE, TIMES)) == expected
 
 
 @pytest.mark.parametrize("end", ["", SAMPLE[:40], '<sample t="1" ts="17', "</testRes"])
@@ -99,7 +102,7 @@ def test_a_document_type_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text(f'<!DOCTYPE x [<!ENTITY a "b">]>\n<testResults>{SAMPLE}</testResults>')
     with pytest.raises(ClientFormatError, match="document type"):
-        jmeter.read_xml(path, TIMES, {})
+        jmeter.read_xml(SourceFile("jmeter-xml", path, TIMES))
 
 
 def test_samples_of_transaction_controllers_are_operations_if_there_are_no_others(tmp_path: Path) -> None:

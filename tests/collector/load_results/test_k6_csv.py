@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from collector.load_results.client_format import ClientFormatError, CommandTimes
+from collector.load_results.client_format import ClientFormatError, CommandTimes, SourceFile
 from collector.load_results.client_result import ClientResult, Operation
 from collector.load_results.format_registry import read_as, recognised_format
 from collector.load_results.formats import k6
@@ -38,7 +38,7 @@ def test_the_result_is_that_of_the_json_output(tmp_path: Path, time_format: str)
     result = result_of(tmp_path / "k6.csv", csv_text(k6_output.run(), time_format))
     path = tmp_path / "k6.json"
     path.write_text(json_text(k6_output.run()))
-    expected = replace(k6.read_json(path, TIMES, {}), format="k6-csv", source="k6.csv")
+    expected = replace(k6.read_json(SourceFile("k6-json", path, TIMES)), format="k6-csv", source="k6.csv")
     if time_format == "unix":
         result, expected = (replace(read, operations=without_times(read)) for read in (result, expected))
     assert result == expected
@@ -114,7 +114,7 @@ def test_a_file_without_the_header_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "k6.csv"
     path.write_text(csv_text(request(0, 1.0)).partition("\n")[2])
     with pytest.raises(ClientFormatError, match="not the header"):
-        k6.read_csv(path, TIMES, {})
+        k6.read_csv(SourceFile("k6-csv", path, TIMES))
 
 
 CONTENT = csv_text(k6_output.run()).encode()
@@ -126,7 +126,7 @@ def test_a_damaged_file_is_an_error_or_has_no_more_operations(tmp_path: Path, da
     path = tmp_path / "k6.csv"
     path.write_bytes(data.draw(damaged(CONTENT)))
     try:
-        result = k6.read_csv(path, TIMES, {})
+        result = k6.read_csv(SourceFile("k6-csv", path, TIMES))
     except ClientFormatError:
         return
     assert 0 < total(result) <= 40

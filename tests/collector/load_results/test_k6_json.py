@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from collector.load_results.client_format import ClientFormatError, CommandTimes
+from collector.load_results.client_format import ClientFormatError, CommandTimes, SourceFile
 from collector.load_results.client_result import ClientResult, Operation
 from collector.load_results.format_registry import read_as, recognised_format
 from collector.load_results.formats import k6
@@ -187,7 +187,7 @@ def test_a_damaged_file_is_an_error_or_has_no_more_operations(tmp_path: Path, da
     path = tmp_path / "k6.json"
     path.write_bytes(data.draw(damaged(CONTENT)))
     try:
-        result = k6.read_json(path, TIMES, {})
+        result = k6.read_json(SourceFile("k6-json", path, TIMES))
     except ClientFormatError:
         return
     assert 0 < sum(completed + sum(errors.values()) for completed, errors in map(counts, result.operations)) <= 40

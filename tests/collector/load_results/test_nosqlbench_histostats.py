@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from collector.load_results.client_format import ClientFormatError, CommandTimes
+from collector.load_results.client_format import ClientFormatError, CommandTimes, SourceFile
 from collector.load_results.client_result import ClientResult
 from collector.load_results.format_registry import recognised_format
 from collector.load_results.formats import nosqlbench_histostats
@@ -25,7 +25,7 @@ HEADER = (
 def result_of(path: Path, **options: str) -> ClientResult:
     form = recognised_format(path)
     assert form.name == "nosqlbench-histostats"
-    result = nosqlbench_histostats.read(path, TIMES, options)
+    result = nosqlbench_histostats.read(SourceFile("nosqlbench-histostats", path, TIMES, options))
     require_sound(result)
     return result
 

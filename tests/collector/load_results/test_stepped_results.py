@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.load_results.client_format import CommandTimes, ResultClock
+from collector.load_results.client_format import CommandTimes, ResultClock, SourceFile
 from collector.load_results.client_result import ClientInterval, ClientResult, Operation
 from collector.load_results.command_output import last_line_s
 from collector.load_results.operation_times import OperationTimes
@@ -189,4 +189,4 @@ def test_an_output_ended_when_its_file_was_changed_on_the_runs_clock(
     path.touch()
     os.utime(path, (T_S + shown_s, T_S + shown_s))
     times = replace(TIMES, clock=clock_parts([ClockStep(T_S + 30, step_s)]) if step_s else ())
-    assert last_line_s(path, times, 20.0) == T_S + expected_s
+    assert last_line_s(SourceFile("wrk", path, times), 20.0) == T_S + expected_s
