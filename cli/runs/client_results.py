@@ -31,7 +31,7 @@ from collector.load_results.client_format import (
 )
 from collector.load_results.client_result import ClientInterval, ClientResult, redacted_result
 from collector.load_results.format_registry import choice_of, client_formats, recognised_format
-from collector.load_results.load_span import MAX_OUTSIDE_S, LoadTimes, fitting_offset_s, with_outside_note, with_stall
+from collector.load_results.load_span import MAX_OUTSIDE_S, LoadTimes, with_outside_note, with_stall
 from collector.load_results.result_checks import have_same_operations
 from collector.load_results.result_file import write_result
 from collector.load_results.stepped_results import on_run_clock, parts_within
@@ -356,7 +356,8 @@ def _require_overlap(run: Run, result: ClientResult, times: LoadTimes) -> None:
     run_end_s = _command_times(run).end_s if run.end_s is None else run.end_s
     if begin_s < run_end_s and run.begin_s < end_s:
         return
-    offset_s = fitting_offset_s(span_s, times)
+    # How far the client's clock was ahead if the result began when the command did.
+    offset_s = begin_s - times.begin_s
     ranges = (
         f"its operations, {_range_text(begin_s, end_s)}, do not overlap the run, {_range_text(run.begin_s, run_end_s)}"
     )

@@ -11,9 +11,6 @@ from collector.load_results.client_result import ClientResult, Operation, Stated
 from collector.merge.clock_correction import ClockPart
 from collector.printable import one_line
 
-HEAD_BYTES = 1 << 16
-"""The number of bytes at the beginning of a file from which its format is recognised."""
-
 
 class ClientFormatError(ValueError):
     """A file is not a readable result; the message is one line without the path."""

@@ -3,12 +3,12 @@
 import importlib
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from operator import attrgetter
 from pathlib import Path
 
-from collector.load_results import formats
+from collector.load_results import formats, unpacked_files
 from collector.load_results.client_format import (
     MALFORMED,
     AmbiguousFormatError,
@@ -24,16 +24,7 @@ from collector.load_results.client_format import (
 from collector.load_results.client_result import ClientResult, with_joined_intervals, with_unique_names
 from collector.load_results.command_output import plain_text
 from collector.load_results.result_checks import doubts, require_sound
-from collector.load_results.unpacked_files import (
-    LogPrefix,
-    further_texts,
-    head_of,
-    log_prefix,
-    require_not_compressed,
-    texts_in,
-    unpacked,
-    without_prefix,
-)
+from collector.load_results.unpacked_files import LogPrefix
 from collector.printable import one_line
 
 
@@ -72,10 +63,10 @@ def read_file(path: Path, choice: FormatChoice, times: CommandTimes) -> ClientRe
     The file may be compressed with gzip, and its lines may have the prefixes of a container's log.
     """
     notes: list[str] = []
-    with unpacked(path, notes) as unpacked_path:
-        content = _content_in(unpacked_path, choice.format)
-        with without_prefix(unpacked_path, content.prefix, content.container, notes) as plain_path:
-            result = read_as(content.form, plain_path, times, choice.options)
+    with unpacked_files.unpacked(path, notes) as unpacked_path:
+        form, prefix = _format_in(unpacked_path, choice.format)
+        with unpacked_files.without_prefix(unpacked_path, prefix, notes) as plain_path:
+            result = read_as(form, plain_path, times, choice.options)
     require_sound(result)
     notes = [*notes, *result.notes, *doubts(result)]
     result = replace(result, source=path.name, notes=tuple(notes), stated=())
@@ -95,53 +86,46 @@ def read_as(form: Format, path: Path, times: CommandTimes, options: Mapping[str,
 
 def recognised_format(path: Path) -> Format:
     """Return the format of a file. Raises ClientFormatError if none or several recognise it, and OSError."""
-    return _content_in(path, "").form
+    return _format_in(path, "")[0]
 
 
-@dataclass(frozen=True)
-class _Content:
-    """The format of a file and, if its lines have prefixes, these and the container whose lines are read."""
-
-    form: Format
-    prefix: LogPrefix | None = None
-    container: str = ""
-
-
-def _content_in(path: Path, name: str) -> _Content:
-    """Return what a file contains; the arguments and errors are as in `_content_of`."""
-    head = head_of(path)
-    if name or not head.strip() or _matching_formats(head) or log_prefix(head):
-        return _content_of(head, name, partial(texts_in, path))
-    for text in further_texts(path):
+def _format_in(path: Path, name: str) -> tuple[Format, LogPrefix | None]:
+    """Return the format of a file and the prefix of its lines; the arguments and errors are as in `_format_of`."""
+    head = unpacked_files.head_of(path)
+    if name or not head.strip() or _matching_formats(head) or unpacked_files.log_prefix(head):
+        return _format_of(head, name, partial(unpacked_files.texts_in, path))
+    for text in unpacked_files.further_texts(path):
         if forms := [form for form in _matching_formats(text) if form.follows_output]:
-            return _Content(_only(forms))
-    return _Content(_only([]))
+            return _only(forms), None
+    return _only([]), None
 
 
-def _content_of(head: str, name: str, texts_of: Callable[[LogPrefix], Mapping[str, str]]) -> _Content:
-    """Return what a file that begins with `head` contains, in the format `name` or, if it is "", in any format.
+def _format_of(
+    head: str, name: str, texts_of: Callable[[LogPrefix], Mapping[str, str]]
+) -> tuple[Format, LogPrefix | None]:
+    """Return the format of a file that begins with `head`: `name` or, if it is "", any; and the prefix of its lines.
 
     `texts_of` returns what `LogPrefix.texts` does for the whole file. Raises ClientFormatError and as `texts_of` does.
     """
     if not head.strip():
         raise UnknownFormatError("empty")
     # Some formats are recognised in spite of a prefix, but not read completely.
-    prefix = log_prefix(head)
-    texts = texts_of(prefix) if prefix else {}
-    recognised = {container: text for container, text in texts.items() if _matching_formats(text, name)}
-    if len(recognised) > 1:
-        names = one_line(", ".join(sorted(recognised)))[:200]
-        raise AmbiguousFormatError(
-            f"results of several containers: {names} (hint: write the log of each to its own file)"
-        )
-    for container, text in recognised.items():
-        return _Content(_only(_matching_formats(text, name)), prefix, container)
-    if prefix and not name and not _matching_formats(head):
-        raise UnknownFormatError(
-            f"unknown format; lines have the prefix '{one_line(prefix.example)}' of {prefix.writer} "
-            f"(hint: write the output to a file without it; known formats: {', '.join(client_formats())})"
-        )
-    return _Content(client_formats()[name] if name else _only(_matching_formats(head)))
+    if prefix := unpacked_files.log_prefix(head):
+        matching = {container: _matching_formats(text, name) for container, text in texts_of(prefix).items()}
+        recognised = {container: forms for container, forms in matching.items() if forms}
+        if len(recognised) > 1:
+            names = one_line(", ".join(sorted(recognised)))[:200]
+            raise AmbiguousFormatError(
+                f"results of several containers: {names} (hint: write the log of each to its own file)"
+            )
+        for container, forms in recognised.items():
+            return _only(forms), replace(prefix, container=container)
+        if not name and not _matching_formats(head):
+            raise UnknownFormatError(
+                f"unknown format; lines have the prefix '{one_line(prefix.example)}' of {prefix.writer} "
+                f"(hint: write the output to a file without it; known formats: {', '.join(client_formats())})"
+            )
+    return client_formats()[name] if name else _only(_matching_formats(head)), None
 
 
 def growing_result(head: bytes, choice: FormatChoice, *, is_final: bool) -> GrowingResult | None:
@@ -150,19 +134,16 @@ def growing_result(head: bytes, choice: FormatChoice, *, is_final: bool) -> Grow
     Returns None if the format is not recognised yet. Raises ClientFormatError if the format cannot be recognised, or
     cannot be read while the file is being written; `is_final` states that `head` will not grow.
     """
-    require_not_compressed(head)
+    unpacked_files.require_not_compressed(head)
     text = head.decode(errors="replace")
     try:
-        content = _content_of(text, choice.format, lambda prefix: prefix.texts(text.splitlines(keepends=True)))
+        form, prefix = _format_of(text, choice.format, lambda prefix: prefix.texts(text.splitlines(keepends=True)))
     except ClientFormatError:
         if is_final:
             raise
         return None
-    form = content.form
-    if content.prefix:
-        raise ClientFormatError(
-            f"a log with prefixes of {content.prefix.writer} is read only after the command has ended"
-        )
+    if prefix:
+        raise ClientFormatError(f"a log with prefixes of {prefix.writer} is read only after the command has ended")
     if form.growing is None:
         raise ClientFormatError(f"results in the format {form.name} are read only after the command has ended")
     return form.growing(head, choice.options)

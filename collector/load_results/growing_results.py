@@ -5,18 +5,14 @@ from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from collector.file_access import GrowingFile, NotRegularError
-from collector.load_results.client_format import (
-    HEAD_BYTES,
-    ClientFormatError,
-    FormatChoice,
-    GrowingResult,
-    UnknownFormatError,
-)
+from collector.load_results.client_format import ClientFormatError, FormatChoice, GrowingResult, UnknownFormatError
 from collector.load_results.client_result import Operation
 from collector.load_results.format_registry import growing_result
+from collector.load_results.unpacked_files import HEAD_BYTES
 from collector.printable import one_line
 
 
@@ -35,7 +31,12 @@ class Addition:
 
 
 class ResultFollower:
-    """Reads what is added to a file; content from before the follower was created is ignored if `is_old`."""
+    """Reads what is added to a file in the chosen format.
+
+    log             receives notes.
+    is_old          whether content from before the follower was created is ignored.
+    may_be_unknown  whether a file in no known format is ignored without a note.
+    """
 
     def __init__(
         self,
@@ -46,10 +47,6 @@ class ResultFollower:
         is_old: bool,
         may_be_unknown: bool = False,
     ) -> None:
-        """Follow a file in the chosen format.
-
-        `log` receives notes; if `may_be_unknown`, a file in no known format is ignored without one.
-        """
         self._path = path
         self._choice = choice
         self._log = log
@@ -69,9 +66,9 @@ class ResultFollower:
         self._file = None
         self._forget()
 
-    def unread_bytes(self) -> int:
-        """Return the number of bytes that have not been read yet."""
-        return self._file.size() - self._file.position if self._file and not self._is_ignored else 0
+    def note_lag(self) -> None:
+        if self._file and not self._is_ignored and self._file.size() - self._file.position > LAG_BYTES:
+            self._note(f"grows faster than it is read; more than {LAG_BYTES >> 20} MiB are not served yet")
 
     def read(self, max_bytes: int) -> Addition | None:
         """Read a part of what was added; return None if there is nothing to read now."""
@@ -99,9 +96,9 @@ class ResultFollower:
             file.seek(0)
             self._forget()
             return Addition(restarts=True)
-        chunk = file.read(max_bytes) if self._can_read(file) else b""
-        if chunk:
-            return self._added(chunk, is_first=file.position == len(chunk))
+        result = self._reader_of(file)
+        if result and (chunk := file.read(max_bytes)):
+            return self._added(result, chunk, is_first=file.position == len(chunk))
         if is_replaced:
             self.close()
             return Addition(restarts=True)
@@ -122,30 +119,29 @@ class ResultFollower:
         self._is_ignored = self._skips_line = False
         self._tried_bytes = 0
 
-    def _can_read(self, file: GrowingFile) -> bool:
-        """Return whether there are bytes to read, in a format that can be read. Raises ClientFormatError."""
+    def _reader_of(self, file: GrowingFile) -> GrowingResult | None:
+        """Return what reads the file; None if there is nothing to read, or not yet. Raises ClientFormatError."""
         size = file.size()
         if self._is_ignored or size == file.position:
-            return False
+            return None
         # To recognise a format is slow, so it is tried again only when there is twice as much to recognise it from.
         if self._result is None and not self._tried_bytes <= size < min(2 * self._tried_bytes, HEAD_BYTES):
             head = file.head(HEAD_BYTES).removeprefix(BOM_UTF8)
             if b"\n" in head or len(head) >= HEAD_BYTES - len(BOM_UTF8):
                 self._tried_bytes = size
                 self._result = growing_result(head, self._choice, is_final=size >= HEAD_BYTES)
-        return self._result is not None
+        return self._result
 
-    def _added(self, chunk: bytes, *, is_first: bool) -> Addition:
-        assert self._result is not None  # noqa: S101 - `_can_read` has set it
+    def _added(self, result: GrowingResult, chunk: bytes, *, is_first: bool) -> Addition:
         if is_first:
             chunk = chunk.removeprefix(BOM_UTF8)
         if self._skips_line:
             _, end, chunk = chunk.partition(b"\n")
             self._skips_line = not end
-        malformed = self._result.add(chunk)
-        if malformed or self._result.problem:
-            self._note(f"malformed lines are skipped (first problem: {self._result.problem})", kind="malformed")
-        return Addition(self._result.take(), malformed)
+        malformed = result.add(chunk)
+        if malformed or result.problem:
+            self._note(f"malformed lines are skipped (first problem: {result.problem})", kind="malformed")
+        return Addition(result.take(), malformed)
 
     def _note(self, text: str, kind: str = "") -> None:
         if (kind or text) not in self._noted:
@@ -161,8 +157,6 @@ MAX_FILES = 50
 LAG_BYTES = 64 << 20
 """The number of unread bytes from which a note states that reading lags behind."""
 
-PathsAndChoices = Callable[[], Iterable[tuple[Path, FormatChoice]]]
-
 
 class GrowingResults:
     """Follows the files that `paths` returns, each with what the user states about it; new ones may appear later.
@@ -173,14 +167,13 @@ class GrowingResults:
 
     def __init__(
         self,
-        paths: PathsAndChoices,
+        paths: Callable[[], Iterable[tuple[Path, FormatChoice]]],
         log: Callable[[str], None],
         output: Path | None = None,
         cpu_s: Callable[[], float] = time.thread_time,
     ) -> None:
         self._paths, self._log, self._output, self._cpu_s = paths, log, output, cpu_s
         self._followers: dict[Path, ResultFollower] = {}
-        self._lagging: set[Path] = set()
         self._add_followers(are_old=True)
 
     def step(self) -> Iterator[tuple[Path, Addition]]:
@@ -197,7 +190,8 @@ class GrowingResults:
                 remaining -= CHUNK_BYTES
         # The next step begins with the files that this one has not reached.
         self._followers = {**dict(waiting), **self._followers}
-        self._note_lag()
+        for follower in self._followers.values():
+            follower.note_lag()
 
     def close(self) -> None:
         for follower in self._followers.values():
@@ -208,14 +202,8 @@ class GrowingResults:
         for path, choice in (*self._paths(), *output):
             if path not in self._followers and len(self._followers) < MAX_FILES:
                 self._followers[path] = ResultFollower(
-                    path, choice, self._log_of(path), is_old=are_old, may_be_unknown=path == self._output
+                    path, choice, partial(self._note, path), is_old=are_old, may_be_unknown=path == self._output
                 )
 
-    def _log_of(self, path: Path) -> Callable[[str], None]:
-        return lambda text: self._log(one_line(f"{path}: {text}"))
-
-    def _note_lag(self) -> None:
-        for path, follower in self._followers.items():
-            if path not in self._lagging and follower.unread_bytes() > LAG_BYTES:
-                self._lagging.add(path)
-                self._log_of(path)(f"grows faster than it is read; more than {LAG_BYTES >> 20} MiB are not served yet")
+    def _note(self, path: Path, text: str) -> None:
+        self._log(one_line(f"{path}: {text}"))

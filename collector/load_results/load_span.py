@@ -161,9 +161,4 @@ def outside_notes(results: Iterable[ClientResult]) -> list[str]:
 def _hint(span_s: tuple[float, float], times: LoadTimes) -> str:
     if span_s[1] - span_s[0] > times.end_s - times.begin_s + 2 * MAX_OUTSIDE_S:
         return "(hint: the result is longer than the run, so check whether the file contains other runs)"
-    return f"(hint: if the client's clock was wrong, use --client-clock {fitting_offset_s(span_s, times):.1f})"
-
-
-def fitting_offset_s(span_s: tuple[float, float], times: LoadTimes) -> float:
-    """Return how far a client's clock was ahead if its result began when the command did."""
-    return span_s[0] - times.begin_s
+    return f"(hint: if the client's clock was wrong, use --client-clock {span_s[0] - times.begin_s:.1f})"

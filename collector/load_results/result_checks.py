@@ -7,13 +7,7 @@ from itertools import pairwise
 from statistics import median, median_high
 
 from collector.load_results.client_format import ClientFormatError
-from collector.load_results.client_result import (
-    ClientInterval,
-    ClientResult,
-    Latency,
-    StatedTotals,
-    merged_latency,
-)
+from collector.load_results.client_result import ClientInterval, ClientResult, Latency, StatedTotals, merged_latency
 from collector.load_results.parsing import MAX_LABELS, MAX_TIME_S
 from collector.model.histogram import is_supported
 

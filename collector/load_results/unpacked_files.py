@@ -12,8 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from collector.load_results.client_format import HEAD_BYTES, ClientFormatError
+from collector.load_results.client_format import ClientFormatError
 from collector.printable import count_text, one_line
+
+HEAD_BYTES = 1 << 16
+"""The number of bytes at the beginning of a file from which its format is recognised."""
 
 # Gzip files, which may consist of several members; memory does not grow with the file.
 
@@ -89,11 +92,15 @@ _JOURNAL = (
 
 @dataclass(frozen=True)
 class LogPrefix:
-    """The prefix of a log's lines: its pattern, the command that writes it, and an example."""
+    """The prefix of a log's lines: its pattern, the command that writes it, and an example.
+
+    container  the container whose lines are read; "" if the prefix does not state it.
+    """
 
     pattern: re.Pattern[str]
     writer: str
     example: str
+    container: str = ""
 
     def split(self, line: str) -> tuple[str, str] | None:
         """Return the container that a line is from ("" if the prefix does not state it) and the line without prefix.
@@ -213,7 +220,7 @@ def texts_in(path: Path, prefix: LogPrefix) -> dict[str, str]:
 
 
 @contextmanager
-def without_prefix(path: Path, prefix: LogPrefix | None, container: str, notes: list[str]) -> Iterator[Path]:
+def without_prefix(path: Path, prefix: LogPrefix | None, notes: list[str]) -> Iterator[Path]:
     """Provide the path of a copy of a file with only one container's lines, without their prefixes.
 
     Provides the path itself if there are no prefixes. What was removed is appended to `notes`. Raises ClientFormatError
@@ -222,16 +229,16 @@ def without_prefix(path: Path, prefix: LogPrefix | None, container: str, notes: 
     if prefix is None:
         yield path
         return
-    with path.open("rb") as file, _copy_of(path, _lines_of(file, prefix, container, notes)) as copy_path:
+    with path.open("rb") as file, _copy_of(path, _lines_of(file, prefix, notes)) as copy_path:
         yield copy_path
 
 
-def _lines_of(file: BinaryIO, prefix: LogPrefix, container: str, notes: list[str]) -> Iterator[bytes]:
-    """Yield the lines of a container without their prefixes; append what was removed to `notes`."""
+def _lines_of(file: BinaryIO, prefix: LogPrefix, notes: list[str]) -> Iterator[bytes]:
+    """Yield the lines of the container without their prefixes; append what was removed to `notes`."""
     others = 0
     while line := file.readline(MAX_LINE_BYTES):
         source, text = prefix.split(line.decode(errors="surrogateescape")) or (None, "")
-        if source == container:
+        if source == prefix.container:
             yield text.encode(errors="surrogateescape")
         elif line.strip():
             others += 1
@@ -253,16 +260,12 @@ def _copy_of(path: Path, parts: Iterable[bytes]) -> Iterator[Path]:
         unchecked_bytes = CHECKED_BYTES
         for part in parts:
             if unchecked_bytes >= CHECKED_BYTES:
-                _require_space(copy)
+                disk = os.fstatvfs(copy.fileno())
+                if disk.f_bavail * disk.f_frsize < MIN_FREE_BYTES:
+                    hint = "set TMPDIR to another directory"
+                    raise ClientFormatError(f"too little disk space for a copy of the file (hint: {hint})")
                 unchecked_bytes = 0
             unchecked_bytes += copy.write(part)
         copy.flush()
         os.utime(copy.fileno(), ns=(0, path.stat().st_mtime_ns))
         yield Path(f"/proc/self/fd/{copy.fileno()}")
-
-
-def _require_space(copy: BinaryIO) -> None:
-    """Raise ClientFormatError if the disk of an open copy is nearly full."""
-    disk = os.fstatvfs(copy.fileno())
-    if disk.f_bavail * disk.f_frsize < MIN_FREE_BYTES:
-        raise ClientFormatError("too little disk space for a copy of the file (hint: set TMPDIR to another directory)")

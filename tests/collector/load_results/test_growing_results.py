@@ -7,10 +7,11 @@ import pytest
 from hdrh.histogram import HdrHistogram
 
 from collector.load_results import growing_results
-from collector.load_results.client_format import HEAD_BYTES, CommandTimes, FormatChoice, SourceFile
+from collector.load_results.client_format import CommandTimes, FormatChoice, SourceFile
 from collector.load_results.format_registry import growing_result
 from collector.load_results.formats import jmeter
 from collector.load_results.growing_results import GrowingResults
+from collector.load_results.unpacked_files import HEAD_BYTES
 from tests.collector.load_results import k6_output
 from tests.collector.load_results.k6_output import json_text
 
