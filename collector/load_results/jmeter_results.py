@@ -13,7 +13,8 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
@@ -123,8 +124,10 @@ _TIME = (
     rb"(?P<time>\d{1,2}:\d{2}:\d{2})(?:(?(quote)[.,:]|[.:])(?P<ms>\d{3}))?(?: ?(?P<zone>Z|[+-]\d{2}(?::?\d{2})?))?"
     rb'(?(quote)")(?=%s)'
 )
-YEAR_FIRST, MONTH_FIRST, DAY_FIRST = (0, 1, 2), (2, 0, 1), (2, 1, 0)
+Order = tuple[int, int, int]
 """The positions of year, month and day."""
+YEAR_FIRST, MONTH_FIRST, DAY_FIRST = (0, 1, 2), (2, 0, 1), (2, 1, 0)
+_NOT_A_TIME = (ValueError, OverflowError, OSError)
 
 
 def starts_with_time(line: bytes) -> bytes:
@@ -149,7 +152,7 @@ class JtlTimes:
 
     def __post_init__(self) -> None:
         self._pattern = re.compile(_TIME % re.escape(self.delimiter).encode(), re.MULTILINE)
-        self._order: tuple[int, int, int] | None = None
+        self._order: Order | None = None
         self._second_s = lru_cache(maxsize=10_000)(self._uncached_second_s)
 
     def converted(self, block: bytes) -> bytes:
@@ -159,43 +162,37 @@ class JtlTimes:
         return self._pattern.sub(self._converted_time, block)
 
     def _converted_time(self, match: re.Match[bytes]) -> bytes:
-        date = match["first"], match["second"], match["third"]
+        time = (match["first"], match["second"], match["third"]), match["time"], match["zone"] or b""
         try:
-            if self._order is None:
-                self._begin(match, date)
-            second_s = self._second_s(date, match["time"], match["zone"] or b"")
-        except (ValueError, OverflowError, OSError):
+            self._order = self._order or self._order_of(match, *time)
+            second_s = self._second_s(self._order, *time)
+        except _NOT_A_TIME:
             return match[0]
         return b"%d" % (second_s * MS_PER_S + int(match["ms"] or 0))
 
-    def _begin(self, match: re.Match[bytes], date: tuple[bytes, ...]) -> None:
+    def _order_of(self, match: re.Match[bytes], date: Sequence[bytes], time: bytes, zone: bytes) -> Order:
         """Deduce the format from the first time. Raises ValueError."""
-        orders = [YEAR_FIRST] if len(date[0]) == 4 else [MONTH_FIRST, DAY_FIRST]
         distances = {}
-        for order in orders:
-            self._order = order
-            try:
-                second_s = self._uncached_second_s(date, match["time"], match["zone"] or b"")
-                distances[abs(second_s - self.near_s)] = order
-            except (ValueError, OverflowError, OSError):
-                continue
-        self._order = distances[min(distances)] if distances else None
-        if self._order is None:
+        for order in [YEAR_FIRST] if len(date[0]) == 4 else [MONTH_FIRST, DAY_FIRST]:
+            with suppress(*_NOT_A_TIME):
+                distances[abs(self._second_s(order, date, time, zone) - self.near_s)] = order
+        if not distances:
             raise ValueError("not a date")
-        if match["zone"] is None and self.zone is None:
+        order = distances[min(distances)]
+        if not zone and self.zone is None:
             self.notes.append(
                 "timeStamp states no time zone: this machine's is assumed (hint: jmeter-csv,zone=UTC:FILE)"
             )
         if len(distances) > 1:
-            name = "month" if self._order == MONTH_FIRST else "day"
+            name = "month" if order == MONTH_FIRST else "day"
             self.notes.append(f"timeStamp is assumed to begin with the {name}, because that is nearer to the run")
         if match["ms"] is None:
             self.has_whole_seconds = True
             self.notes.append("timeStamp has whole seconds, so operations may be assigned to the second before")
+        return order
 
-    def _uncached_second_s(self, date: tuple[bytes, ...], time: bytes, zone: bytes) -> int:
-        assert self._order is not None  # noqa: S101 - `_begin` has set it
-        year, month, day = (int(date[position]) for position in self._order)
+    def _uncached_second_s(self, order: Order, date: Sequence[bytes], time: bytes, zone: bytes) -> int:
+        year, month, day = (int(date[position]) for position in order)
         hour, minute, second = map(int, time.split(b":"))
         year += 2000 if year < 100 else 0
         return int(datetime(year, month, day, hour, minute, second, tzinfo=_zone(zone) or self.zone).timestamp())
@@ -228,6 +225,12 @@ class Layout:
     header: bytes
     delimiter: str
     columns: tuple[str, ...]
+
+    def without_headers(self, block: bytes) -> tuple[bytes, int]:
+        """Return a block of rows with empty lines instead of headers, as concatenated files have, and their number."""
+        if not self.header or self.header not in block:
+            return block, 0
+        return re.subn(rb"^%s\r?$" % re.escape(self.header), b"", block, flags=re.MULTILINE)
 
 
 def layout_of(first: bytes) -> Layout:

@@ -1,7 +1,7 @@
 """JMeter's CSV column by column, with pyarrow and numpy: of whole files, and of files that JMeter is writing."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,11 +46,7 @@ class SubResults:
         # How many rows of each label lie within samples, less those that do not.
         self._nested: Counter[bytes] = Counter()
 
-    def flags(self, rows: Iterable[tuple[bytes, bytes, int, int]]) -> list[bool]:
-        """Return whether each row (thread, label, begin and end in milliseconds) is a sub-result."""
-        return [self._is_sub_result(*row) for row in rows]
-
-    def _is_sub_result(self, thread: bytes, label: bytes, begin_ms: int, end_ms: int) -> bool:
+    def is_sub_result(self, thread: bytes, label: bytes, begin_ms: int, end_ms: int) -> bool:
         sample = self._last_samples.get(thread)
         if sample and sample.begin_ms <= begin_ms and end_ms <= sample.end_ms:
             if _is_named(sample, label, begin_ms) or self._is_within(sample, label, begin_ms):
@@ -106,12 +102,14 @@ class MalformedBlockError(ValueError):
 
 
 class JmeterTable:
-    """Adds the rows of blocks to `samples`."""
+    """Adds the rows of blocks, whose times `times` must have converted, to `samples`."""
 
-    def __init__(self, columns: Sequence[str], times: JtlTimes, samples: JmeterSamples) -> None:
-        """Add rows with the given columns, whose times `times` has converted."""
-        types = {name: kind for name, kind in COLUMNS.items() if name in columns}
-        self._columns, self._times, self._samples = list(columns), times, samples
+    def __init__(self, layout: Layout, near_s: float, options: Mapping[str, str]) -> None:
+        """Add rows with the given layout, whose times are near to `near_s`."""
+        self.samples = JmeterSamples()
+        self.times = JtlTimes(layout.delimiter, near_s, jtl.ZONES[options.get("zone", "local")])
+        self._columns = list(layout.columns)
+        types = {name: kind for name, kind in COLUMNS.items() if name in self._columns}
         self._conversion = csv.ConvertOptions(
             include_columns=list(types),
             column_types=types,
@@ -128,11 +126,11 @@ class JmeterTable:
         if not block.strip():
             return
         rows = _Rows(self._parsed(block))
-        self._samples.extend(int(rows.seconds.min()), int(rows.seconds.max()))
+        self.samples.extend(int(rows.seconds.min()), int(rows.seconds.max()))
         if "responseMessage" not in self._columns and "threadName" in self._columns:
-            self._samples.containers += rows.count_containers()
+            self.samples.containers += rows.count_containers()
         sub_results = self._sub_result_flags(rows)
-        self._samples.sub_results += int(sub_results.sum())
+        self.samples.sub_results += int(sub_results.sum())
         for is_transaction, selected in ((False, ~rows.transactions & ~sub_results), (True, rows.transactions)):
             self._add_times(rows, selected, is_transaction)
             self._add_completed(rows, selected & rows.succeeded, is_transaction)
@@ -143,7 +141,7 @@ class JmeterTable:
             return csv_table(
                 block,
                 csv.ReadOptions(column_names=self._columns, block_size=len(block) + 1),
-                csv.ParseOptions(delimiter=self._times.delimiter, newlines_in_values=b'"' in block),
+                csv.ParseOptions(delimiter=self.times.delimiter, newlines_in_values=b'"' in block),
                 self._conversion,
             )
         except pa.ArrowInvalid as error:
@@ -153,7 +151,7 @@ class JmeterTable:
         flags = np.zeros(len(rows.seconds), bool)
         if self._sub_results is None:
             # In whole seconds, samples that follow each other seem to be within each other.
-            has_threads = "threadName" in self._columns and not self._times.has_whole_seconds
+            has_threads = "threadName" in self._columns and not self.times.has_whole_seconds
             if not any(label.endswith(b"-0") for label in rows.labels.names) and not (
                 has_threads and rows.have_nested(self._last)
             ):
@@ -161,7 +159,7 @@ class JmeterTable:
                 return flags
             self._sub_results = SubResults(self._last, has_threads=has_threads)
             self._last = {}
-        flags[~rows.transactions] = self._sub_results.flags(rows.timed())
+        flags[~rows.transactions] = [self._sub_results.is_sub_result(*row) for row in rows.timed()]
         return flags
 
     def _add_times(self, rows: "_Rows", selected: Flags, is_transaction: bool) -> None:
@@ -171,11 +169,11 @@ class JmeterTable:
             return
         first = int(ends.argmin())
         elapsed_ms = int(rows.elapsed[selected][first])
-        self._samples.add_time(int(ends[first]), elapsed_ms, is_transaction=is_transaction)
+        self.samples.add_time(int(ends[first]), elapsed_ms, is_transaction=is_transaction)
         ordered = np.sort(ends)
         lasts = ordered[np.flatnonzero(np.diff(ordered // MS_PER_S, append=-1))]
         for end_ms in lasts.tolist():
-            self._samples.add_time(end_ms, 0, is_transaction=is_transaction)
+            self.samples.add_time(end_ms, 0, is_transaction=is_transaction)
 
     def _add_completed(self, rows: "_Rows", selected: Flags, is_transaction: bool) -> None:
         elapsed = rows.elapsed[selected]
@@ -188,7 +186,7 @@ class JmeterTable:
             code, second = divmod(int(keys[begin]) // limit, rows.span)
             counts_by_ms = dict(zip(durations[begin:end], numbers[begin:end], strict=True))
             label = rows.labels.names[code]
-            self._samples.add(label, rows.first + second, counts_by_ms, is_transaction=is_transaction)
+            self.samples.add(label, rows.first + second, counts_by_ms, is_transaction=is_transaction)
 
     def _add_failed(self, rows: "_Rows", selected: Flags, is_transaction: bool) -> None:
         kinds = len(rows.response_codes.names)
@@ -199,7 +197,7 @@ class JmeterTable:
             code, second = divmod(group, rows.span)
             label = rows.labels.names[code]
             response = rows.response_codes.names[kind] if "responseCode" in self._columns else None
-            self._samples.add_errors(label, rows.first + second, response, count, is_transaction=is_transaction)
+            self.samples.add_errors(label, rows.first + second, response, count, is_transaction=is_transaction)
 
 
 class _Texts:
@@ -299,14 +297,12 @@ MAX_RECORD_BYTES = 256 << 10
 
 
 class GrowingRows:
-    """A growing result (see `GrowingResult`) whose rows have the given layout; `times` converts their times."""
+    """A growing result (see `GrowingResult`) whose rows have the given layout."""
 
-    def __init__(self, layout: Layout, times: JtlTimes) -> None:
+    def __init__(self, layout: Layout, near_s: float, options: Mapping[str, str]) -> None:
         self.problem = ""
-        self._times = times
         self._layout = layout
-        self._samples = JmeterSamples()
-        self._table = JmeterTable(layout.columns, times, self._samples)
+        self._table = JmeterTable(layout, near_s, options)
         self._rest = b""
 
     def add(self, data: bytes) -> int:
@@ -315,13 +311,11 @@ class GrowingRows:
         if not end and len(self._rest) > MAX_RECORD_BYTES:
             end = self._rest.rfind(b"\n") + 1 or len(self._rest)
         block, self._rest = self._rest[:end], self._rest[end:]
-        if self._layout.header and self._layout.header in block:
-            header = self._layout.header
-            block = b"".join(line for line in block.splitlines(keepends=True) if line.rstrip(b"\r\n") != header)
-        return self._add_rows(self._times.converted(block))
+        rows, _ = self._layout.without_headers(block)
+        return self._add_rows(self._table.times.converted(rows))
 
     def take(self) -> tuple[Operation, ...]:
-        return self._samples.take()
+        return self._table.samples.take()
 
     def _add_rows(self, block: bytes) -> int:
         """Add rows; if some are malformed, add the others. Return the number of malformed ones."""

@@ -4,8 +4,6 @@ import re
 import time
 from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from datetime import tzinfo
 from typing import BinaryIO
 from xml.parsers import expat
 
@@ -35,11 +33,7 @@ def growing_csv(head: bytes, options: Mapping[str, str]) -> GrowingResult:
         raise ClientFormatError(REQUIREMENT) from None
     layout = layout_of(head.partition(b"\n")[0])
     jtl.check_columns(layout)
-    return GrowingRows(layout, JtlTimes(layout.delimiter, time.time(), _zone(options)))
-
-
-def _zone(options: Mapping[str, str]) -> tzinfo | None:
-    return jtl.ZONES[options.get("zone", "local")]
+    return GrowingRows(layout, time.time(), options)
 
 
 def read_csv(source: SourceFile) -> ClientResult:
@@ -55,16 +49,14 @@ def read_csv(source: SourceFile) -> ClientResult:
             file.seek(0)
             file.seek(len(BOM_UTF8) if file.read(3) == BOM_UTF8 else 0)
         notes: list[str] = []
-        samples = JmeterSamples()
-        jtl_times = JtlTimes(layout.delimiter, source.times.begin_s, _zone(source.options))
-        table = JmeterTable(layout.columns, jtl_times, samples)
-        for line, block in _rows(file, layout, jtl_times, notes):
+        table = JmeterTable(layout, source.times.begin_s, source.options)
+        for line, block in _rows(file, layout, table.times, notes):
             try:
                 table.add(block)
             except MalformedBlockError as error:
                 check_rows(block, line, layout)
                 raise ClientFormatError(f"after line {line}: {one_line(error)}") from None
-    return samples.result(source, [*notes, *jtl_times.notes])
+    return table.samples.result(source, [*notes, *table.times.notes])
 
 
 def _rows(file: BinaryIO, layout: Layout, times: JtlTimes, notes: list[str]) -> Iterator[tuple[int, bytes]]:
@@ -72,13 +64,10 @@ def _rows(file: BinaryIO, layout: Layout, times: JtlTimes, notes: list[str]) -> 
 
     Times are in milliseconds.
     """
-    header = re.compile(rb"^%s\r?$" % re.escape(layout.header), re.MULTILINE) if layout.header else None
-    for line, block in jtl.blocks(file, 2 if header else 1, layout.delimiter):
-        rows = block
-        if header and layout.header in block:
-            rows, repeated = header.subn(b"", block)
-            if repeated:
-                notes.append("the header is repeated; the file may contain several results")
+    for line, block in jtl.blocks(file, 2 if layout.header else 1, layout.delimiter):
+        rows, repeated = layout.without_headers(block)
+        if repeated:
+            notes.append("the header is repeated; the file may contain several results")
         rows = times.converted(rows)
         if _is_last(block) and _is_incomplete(rows, line, layout):
             notes.append("the last row is incomplete and is ignored")
@@ -150,13 +139,11 @@ def _question_mark(reference: re.Match[bytes]) -> bytes:
     return b"&#" + b"63;".rjust(len(reference[0]) - 2, b"0")
 
 
-@dataclass
 class _Document:
     """Adds the samples of a document to `samples`."""
 
-    samples: JmeterSamples = field(default_factory=JmeterSamples)
-
-    def __post_init__(self) -> None:
+    def __init__(self) -> None:
+        self.samples = JmeterSamples()
         # For each open sample element, whether it belongs to a transaction controller.
         self._open: list[bool] = []
         self._bytes = 0
