@@ -1,6 +1,5 @@
 """What a module in `formats` defines: FORMATS, a `Format` for each format that it reads."""
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -125,7 +124,8 @@ class Format:
     """A format of client results.
 
     name            its name, as users state it.
-    sign            what recognises a file by its beginning: a pattern that is found in it, or a function of it.
+    recognises      returns a true value if a text of at most HEAD_BYTES is the beginning of a file in this format. The
+                    text has no terminal escapes, and its lines end with a line feed only.
     read            reads a file. Raises OSError, and one of MALFORMED if the file is malformed.
     growing         returns a reader for a file that is being written, and raises ClientFormatError. Its arguments are
                     the file's beginning, without a byte order mark, and options. None if only whole files are read.
@@ -136,16 +136,9 @@ class Format:
     """
 
     name: str
-    sign: re.Pattern[str] | Callable[[str], bool]
+    recognises: Callable[[str], object]
     read: Callable[[SourceFile], ClientResult]
     growing: Callable[[bytes, Mapping[str, str]], GrowingResult] | None = None
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     follows_output: bool = False
     clock: ResultClock = ResultClock.SHOWN
-
-    def recognises(self, text: str) -> bool:
-        """Return whether a file that begins with a text of at most HEAD_BYTES is in this format.
-
-        The text has no terminal escapes, and its lines end with a line feed only.
-        """
-        return bool(self.sign.search(text) if isinstance(self.sign, re.Pattern) else self.sign(text))

@@ -95,24 +95,17 @@ class ClientInterval:
         end_s: float,
         completed: int,
         failed: int | Mapping[str, int],
-        latency: Latency | None = None,
-        *,
-        is_response: bool = False,
+        service: Latency | None = None,
     ) -> "ClientInterval":
-        """Return an interval; the latency is ignored if no operation succeeded.
+        """Return an interval, given the number of operations that failed, by kind of error if that is known.
 
-        failed       the number of operations that failed, by kind of error if that is known.
-        is_response  whether the latency is the response time or the service time.
-
-        Raises ValueError if fewer than no operations succeeded.
+        The latencies are ignored if no operation succeeded. Raises ValueError if fewer than none did.
         """
         if completed < 0:
             raise ValueError("more failed operations than operations")
-        known = latency if completed else None
-        response, service = (known, None) if is_response else (None, known)
         errors = {"": failed} if isinstance(failed, int) else failed
         errors = {kind: count for kind, count in errors.items() if count}
-        return cls(begin_s, end_s, completed, errors, response, service)
+        return cls(begin_s, end_s, completed, errors, service=service if completed else None)
 
     @classmethod
     def stated(
@@ -130,6 +123,10 @@ class ClientInterval:
         """
         kinds = (Latency(stated_s=known) if completed and known else None for known in (response_s, service_s))
         return cls(begin_s, end_s, completed, {kind: count for kind, count in errors.items() if count}, *kinds)
+
+    def as_response(self) -> "ClientInterval":
+        """Return the interval with its service times as response times."""
+        return replace(self, response=self.service, service=None)
 
     @property
     def failed(self) -> int:
@@ -228,8 +225,6 @@ class ClientResult:
         return [part for operation in self.operations for part in operation.parts]
 
     def shifted(self, offset_s: float) -> "ClientResult":
-        """Return the result with `offset_s` added to all times."""
-
         def shift(interval: ClientInterval) -> ClientInterval:
             return replace(interval, begin_s=interval.begin_s + offset_s, end_s=interval.end_s + offset_s)
 

@@ -137,23 +137,28 @@ def run_notes(tool: str, *, earlier: int, has_totals: bool, is_cut: bool) -> lis
     return notes
 
 
-def operation_of(
-    name: str, rows: Sequence[ClientInterval], total: ClientInterval | None, file: SourceFile
-) -> Operation:
-    """Return the operation of a run, which is placed so that its end is that of the output in a file.
+def result_of_rows(
+    file: SourceFile,
+    tool: str,
+    name: str,
+    rows: Sequence[ClientInterval],
+    total: ClientInterval | None,
+    notes: Iterable[str],
+) -> ClientResult:
+    """Return the result of a run of one operation, which is placed so that its end is that of the output.
 
     `total` is what the run's results state, with the run's duration as `end_s`; None if they are missing. Raises
     ClientFormatError and OSError.
     """
     length_s = max(total.end_s if total else 0.0, rows[-1].end_s if rows else 0.0)
-    begin_s = begin_of_run_s(file, length_s)
-    if total is None:
-        return Operation(name, intervals_of(rows, begin_s))
-    if total.completed < 0:
-        raise ClientFormatError("more failed operations than operations")
-    # Without rows, the latencies are known only of the whole run.
-    whole = [*rows, *last_part(rows, length_s, total.completed, total.failed)] if rows else []
-    return Operation(name, intervals_of(whole, begin_s), replace(total, begin_s=begin_s, end_s=begin_s + length_s))
+    if total is not None:
+        if total.completed < 0:
+            raise ClientFormatError("more failed operations than operations")
+        # Without rows, the latencies are known only of the whole run.
+        rows = [*rows, *last_part(rows, length_s, total.completed, total.failed)] if rows else []
+        total = replace(total, end_s=length_s)
+    operation = Operation(name, intervals_of(rows), total)
+    return file.result(tool, [operation], notes, estimated_clock=True).shifted(begin_of_run_s(file, length_s))
 
 
 def intervals_of(rows: Sequence[ClientInterval], begin_s: float = 0.0) -> tuple[ClientInterval, ...]:

@@ -148,20 +148,16 @@ def _highest_equivalent(index: int, unit_bits: int, half_bits: int) -> int:
 
 def _numbers(data: bytes) -> Iterator[int]:
     """Yield ZigZag LEB128 integers; as in HdrHistogram, the ninth byte of an integer has eight bits."""
-    position = 0
-    while position < len(data):
-        value = shift = 0
-        while True:
-            if position >= len(data):
-                raise HdrError("the histogram is truncated")
-            byte = data[position]
-            position += 1
-            is_ninth = shift == 56
-            value |= (byte if is_ninth else byte & 0x7F) << shift
-            shift += 7
-            if is_ninth or byte < 0x80:
-                break
-        yield (value >> 1) ^ -(value & 1)
+    value = shift = 0
+    for byte in data:
+        is_ninth = shift == 56
+        value |= (byte if is_ninth else byte & 0x7F) << shift
+        shift += 7
+        if is_ninth or byte < 0x80:
+            yield (value >> 1) ^ -(value & 1)
+            value = shift = 0
+    if shift:
+        raise HdrError("the histogram is truncated")
 
 
 # Which histograms of a log are counted: a log may have several histograms of the same operations.

@@ -5,7 +5,7 @@ seconds, the first and the last one would be partly empty, and a phase would con
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from collector.load_results.client_format import ClientFormatError, SourceFile
 from collector.load_results.client_result import NS_PER_S, ClientInterval, ClientResult, Latency, Operation, total_of
@@ -76,7 +76,7 @@ class OperationTimes:
         ClientFormatError if there are too many intervals.
         """
         names = sorted(self._counts.keys() | self._errors.keys())
-        seconds = [*_seconds(self._counts.values()), *_seconds(self._errors.values())]
+        seconds = {second for kinds in (self._counts, self._errors) for of_name in kinds.values() for second in of_name}
         if not seconds:
             return ()
         grid = checked_seconds(min(seconds), max(seconds), len(names))
@@ -189,7 +189,3 @@ def require_near(begin_s: float, end_s: float) -> None:
     if end_s - begin_s > MAX_INTERVALS:
         days = (end_s - begin_s) / SECONDS_PER_DAY
         raise ClientFormatError(f"the intervals are up to {days:.0f} days apart (hint: check the times in the file)")
-
-
-def _seconds(by_name: Iterable[Mapping[int, object]]) -> Iterator[int]:
-    return (second for of_name in by_name for second in of_name)

@@ -29,7 +29,8 @@ _RFC_3339 = re.compile(
 )
 # The micro sign, and the Greek letter that some programs print instead.
 _GO_UNITS_S = {"ns": 1e-9, "us": 1e-6, "\u00b5s": 1e-6, "\u03bcs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-_GO_UNIT = re.compile(r"(\d{1,12}(?:\.\d{1,12})?)([a-z\u00b5\u03bc]+)")
+_GO_PART = re.compile(r"(\d{1,12}(?:\.\d{1,12})?)([num\u00b5\u03bc]s|[smh])")
+_GO_DURATION = re.compile(rf"(?:{_GO_PART.pattern})+")
 _PERCENTILE = re.compile(r"p?\(?(\d{1,3}(?:\.\d{1,6})?)\)?%?")
 _PERCENTAGES = {"min": 0.0, "med": 50.0, "max": 100.0}
 _CLOCK = re.compile(r"(\d{1,6}):(\d\d):(\d\d)")
@@ -90,14 +91,9 @@ def go_duration_s(text: str) -> float:
     """Return a duration as Go prints it, such as 1m2.5s, in seconds. Raises ValueError."""
     if text == "0":
         return 0.0
-    seconds, position = 0.0, 0
-    for match in _GO_UNIT.finditer(text):
-        if match.start() != position or match[2] not in _GO_UNITS_S:
-            break
-        seconds, position = seconds + float(match[1]) * _GO_UNITS_S[match[2]], match.end()
-    if not text or position != len(text):
+    if not _GO_DURATION.fullmatch(text):
         raise ValueError(f"not a duration: {text[:20]!r}")
-    return seconds
+    return sum((float(number) * _GO_UNITS_S[unit] for number, unit in _GO_PART.findall(text)), 0.0)
 
 
 def checked_time_s(time_s: float) -> float:
@@ -151,7 +147,6 @@ def checked_count(value: object) -> int:
 
 
 def checked_length_s(value: object) -> float:
-    """Return the duration of a run in seconds."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= MAX_LENGTH_S:
         raise ValueError(f"not a duration of up to 14 days: {_shown(value)}")
     return float(value)
@@ -227,7 +222,6 @@ def read_lines(path: Path, add: Callable[[str], None]) -> list[str]:
 
 
 def csv_fields(line: str, delimiter: str = ",") -> list[str]:
-    """Return the fields of a line of a CSV file. Raises ValueError."""
     try:
         return next(csv.reader([line], delimiter=delimiter, strict=True))
     except (csv.Error, StopIteration) as error:
@@ -235,7 +229,6 @@ def csv_fields(line: str, delimiter: str = ",") -> list[str]:
 
 
 def csv_row(line: str, columns: Sequence[str]) -> dict[str, str]:
-    """Return the fields of a row by column. Raises ValueError."""
     fields = csv_fields(line)
     if len(fields) != len(columns):
         raise ValueError(f"{len(fields)} fields instead of {len(columns)}")
@@ -247,8 +240,8 @@ class GrowingLines:
 
     def __init__(self, add_line: Callable[[str], None], take: Callable[[], tuple[Operation, ...]]) -> None:
         self.problem = ""
+        self.take = take
         self._add_line = add_line
-        self._take = take
         self._lines = LineSplitter(MAX_LINE_BYTES)
 
     def add(self, data: bytes) -> int:
@@ -262,9 +255,6 @@ class GrowingLines:
                 self.problem = self.problem or reason_of(error)
                 malformed += 1
         return malformed
-
-    def take(self) -> tuple[Operation, ...]:
-        return self._take()
 
 
 # JSON objects in files that may also contain other programs' lines, such as a command's output.

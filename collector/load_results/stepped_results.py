@@ -153,13 +153,10 @@ class _Placement:
         _, first = min(placed, key=lambda pair: pair[0].begin_s)
         _, last = max(placed, key=lambda pair: pair[0].end_s)
         for part, edge_s in ((first, first.begin_s), (last, last.end_s)):
-            if len(self._spans(edge_s, edge_s)) > 1 or not _are_connected(self._spans(part.begin_s, part.end_s)):
+            spans = self._spans(part.begin_s, part.end_s)
+            has_gap = any(following[0] > span[1] for span, following in pairwise(spans))
+            if has_gap or len(self._spans(edge_s, edge_s)) > 1:
                 raise UnplacedResultError("it showed the time at which the load began or ended twice")
-
-
-def _are_connected(spans: Spans) -> bool:
-    """Return whether there is no gap between spans, which are in chronological order."""
-    return all(following[0] <= span[1] for span, following in pairwise(spans))
 
 
 def _with_edges(operations: Sequence[Operation]) -> tuple[Operation, ...]:

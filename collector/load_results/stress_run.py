@@ -146,20 +146,16 @@ class StressRun:
             raise ClientFormatError(f"the run lasts {length_s / 86400:.0f} days (hint: check the times in the file)")
         return length_s
 
-    def operations(self, begin_s: float, is_response: bool) -> tuple[Operation, ...]:
-        """Return the operations of a run that began at `begin_s`. Raises ClientFormatError."""
+    def operations(self) -> list[Operation]:
+        """Return the operations, whose times count from the beginning of the run. Raises ClientFormatError."""
         if self.is_sparse:
-            return self._sparse_operations(begin_s, is_response)
+            return [self._sparse_operation()]
         spans = self._spans()
         series = self._singles or {self._name: self.totals}
-        return tuple(
-            Operation(
-                name,
-                tuple(_intervals(rows, spans, begin_s, is_response)),
-                self._total(name, rows[-1].operations, begin_s, is_response),
-            )
+        return [
+            Operation(name, tuple(_intervals(rows, spans)), self._total(name, rows[-1].operations))
             for name, rows in sorted(series.items())
-        )
+        ]
 
     def _spans(self) -> list[tuple[float, float]]:
         """Return the begin and end of all intervals in seconds since the run began, including those without a row."""
@@ -223,7 +219,7 @@ class StressRun:
         stated = self._rate * self.length_s
         return not stated or abs(stated - operations) <= MAX_DIFFERENCE * stated + self.length_s + self._rate
 
-    def _sparse_operations(self, begin_s: float, is_response: bool) -> tuple[Operation, ...]:
+    def _sparse_operation(self) -> Operation:
         """Return the operation of a run with few rows; the operations after the last row come from the results.
 
         Errors are spread over the run as the operations are, because it is not known when they occurred.
@@ -237,8 +233,8 @@ class StressRun:
         intervals = []
         for (from_s, before), (until_s, count) in pairwise([(0.0, 0), *ends]):
             lost = failed * count // max(attempted, 1) - failed * before // max(attempted, 1)
-            intervals.append(ClientInterval.counted(begin_s + from_s, begin_s + until_s, count - before - lost, lost))
-        return (Operation(self._name, tuple(intervals), self._total(self._name, attempted, begin_s, is_response)),)
+            intervals.append(ClientInterval.counted(from_s, until_s, count - before - lost, lost))
+        return Operation(self._name, tuple(intervals), self._total(self._name, attempted))
 
     @cached_property
     def _attempted(self) -> int:
@@ -256,7 +252,7 @@ class StressRun:
         has_rest = self.is_sparse and self._attempted > self.completed
         return exact_s if has_rest or exact_s > self._last.time_s + precision_s else self.length_s
 
-    def _total(self, name: str, operations: int, begin_s: float, is_response: bool) -> ClientInterval | None:
+    def _total(self, name: str, operations: int) -> ClientInterval | None:
         errors = self._result("total errors", name)
         if errors is None:
             return None
@@ -267,8 +263,8 @@ class StressRun:
             for label, percentage in LATENCIES.items()
             if (text := self._result(label, name)) is not None
         }
-        latency, end_s = _latency(stated_s), begin_s + self.exact_length_s
-        return ClientInterval.counted(begin_s, end_s, completed, failed, latency, is_response=is_response)
+        latency = Latency(stated_s=stated_s) if stated_s else None
+        return ClientInterval.counted(0.0, self.exact_length_s, completed, failed, latency)
 
     def _result(self, label: str, name: str) -> str | None:
         """Return the text of a number in the results; None if it is missing."""
@@ -341,19 +337,13 @@ def _contradicts_rate(before: Row, row: Row) -> bool:
     )
 
 
-def _intervals(
-    rows: Sequence[Row], spans: Sequence[tuple[float, float]], begin_s: float, is_response: bool
-) -> Iterator[ClientInterval]:
+def _intervals(rows: Sequence[Row], spans: Sequence[tuple[float, float]]) -> Iterator[ClientInterval]:
     by_time = {row.time_s: (row, row.operations - before.operations) for before, row in pairwise([_START, *rows])}
     for from_s, until_s in spans:
         row, count = by_time.get(until_s, (_START, 0))
         completed = max(count - row.errors, 0)
-        latency, span_s = _latency(row.stated_s), (begin_s + from_s, begin_s + until_s)
-        yield ClientInterval.counted(*span_s, completed, row.errors, latency, is_response=is_response)
-
-
-def _latency(stated_s: Mapping[float, float]) -> Latency | None:
-    return Latency(stated_s=stated_s) if stated_s else None
+        latency = Latency(stated_s=row.stated_s) if row.stated_s else None
+        yield ClientInterval.counted(from_s, until_s, completed, row.errors, latency)
 
 
 def _whole(text: str) -> int:

@@ -36,7 +36,6 @@ def read(file: SourceFile) -> ClientResult:
             "has percentiles too, or the file of -g)"
         )
     run, notes = last_run(file.path, NAME, _BEGIN.match, _Run)
-    run.check()
     stated = StatedTotals(attempted_per_s=run.values.get("Requests per second"))
     return only_total(file, NAME, run.total(), [*run.notes(), *notes], stated)
 
@@ -59,22 +58,6 @@ class _Run:
             self._stated_s[float(match[1])] = int(match[2]) / 1000
         self._is_html |= text.lstrip().startswith("<table")
 
-    def check(self) -> None:
-        """Raise ClientFormatError if figures are missing or impossible."""
-        if self._is_html:
-            raise ClientFormatError("ab's HTML is not read (hint: run ab without -w)")
-        if missing := [label for label in _REQUIRED if label not in self.values]:
-            raise ClientFormatError(
-                f"the last run has no '{missing[0]}' (hint: ab prints its totals only when it completes; -r lets it "
-                "continue after errors)"
-            )
-        if self._failed_responses > self.complete:
-            raise ClientFormatError("more failed responses than complete requests")
-
-    @property
-    def complete(self) -> int:
-        return int(self.values["Complete requests"])
-
     @property
     def _statuses(self) -> int:
         return int(self.values.get("Non-2xx responses", 0))
@@ -89,7 +72,20 @@ class _Run:
         return max(self._statuses + self._broken, self._failures.get("length", 0))
 
     def total(self) -> ClientInterval:
-        """Return the total, whose times count from the beginning of the run. Raises ValueError."""
+        """Return the total, whose times count from the beginning of the run.
+
+        Raises ClientFormatError if figures are missing or impossible, and ValueError.
+        """
+        if self._is_html:
+            raise ClientFormatError("ab's HTML is not read (hint: run ab without -w)")
+        if missing := [label for label in _REQUIRED if label not in self.values]:
+            raise ClientFormatError(
+                f"the last run has no '{missing[0]}' (hint: ab prints its totals only when it completes; -r lets it "
+                "continue after errors)"
+            )
+        complete = int(self.values["Complete requests"])
+        if self._failed_responses > complete:
+            raise ClientFormatError("more failed responses than complete requests")
         errors = {
             "status": self._statuses,
             "receive": self._broken,
@@ -100,7 +96,7 @@ class _Run:
         if not self._failures:
             # ab explains its failed requests unless there are none.
             errors[""] = int(self.values["Failed requests"])
-        completed = max(self.complete - self._failed_responses - errors.get("", 0), 0)
+        completed = max(complete - self._failed_responses - errors.get("", 0), 0)
         latency = stated_latency(self._stated_s) if completed else None
         length_s = checked_length_s(self.values["Time taken for tests"])
         return ClientInterval.counted(0.0, length_s, completed, errors, latency)
@@ -151,6 +147,6 @@ def _add_row(requests: OperationTimes, line: str) -> None:
 
 
 FORMATS = (
-    Format(NAME, _SIGN, read, follows_output=True),
-    Format("ab-gnuplot", re.compile(rf"\A{HEADER}"), read_gnuplot),
+    Format(NAME, _SIGN.search, read, follows_output=True),
+    Format("ab-gnuplot", re.compile(rf"\A{HEADER}").search, read_gnuplot),
 )

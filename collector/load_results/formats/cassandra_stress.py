@@ -9,7 +9,7 @@ print this option, so it is looked for in the command.
 import re
 
 from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, ResultClock, SourceFile
-from collector.load_results.client_result import ClientResult
+from collector.load_results.client_result import ClientInterval, ClientResult
 from collector.load_results.command_output import OutputLine, output_lines
 from collector.load_results.parsing import label_of
 from collector.load_results.stress_run import Row, StressRun
@@ -19,7 +19,7 @@ NAME = "cassandra-stress"
 # The time from the last row until the process has ended. Closing the driver's connections took 2.04 to 2.06 s in three
 # runs of a program with the driver of cassandra-stress 5.0; cassandra-stress itself was not measured.
 SHUTDOWN_S = 2.1
-_HEADER = r"type,?\s+total ops,"
+_HEADER = re.compile(r"^type,?\s+total ops,", re.MULTILINE)
 _RATE, _MS, _COUNT = r"\s*(\d{1,15}|NaN|Infinity)", r"\s*(\d{1,12}[.,]\d|NaN|Infinity)", r"\s*(\d{1,18})"
 _TIME, _DEVIATION, _GC = r"\s*(\d{1,9}[.,]\d)", r"\s*(?:\d+[.,]\d{5}|NaN|Infinity)", r"\s*-?(?:\d+|NaN|Infinity)"
 # The number of decimal places is fixed, so that decimal commas are not mistaken for separators.
@@ -43,11 +43,13 @@ def read(file: SourceFile) -> ClientResult:
         raise ClientFormatError("the last run has no rows")
     length_s = run.exact_length_s
     begin_s = max(file.times.end_s - (SHUTDOWN_S if log.has_ended else 0.0) - length_s, file.times.begin_s)
-    operations = run.operations(begin_s, log.is_fixed)
-    return file.result(NAME, operations, log.notes(), run.stated, estimated_clock=True)
+    operations = run.operations()
+    if log.is_fixed:
+        operations = [operation.changed(ClientInterval.as_response) for operation in operations]
+    return file.result(NAME, operations, log.notes(), run.stated, estimated_clock=True).shifted(begin_s)
 
 
-FORMATS = (Format(NAME, re.compile("^" + _HEADER, re.MULTILINE), read, follows_output=True, clock=ResultClock.STEADY),)
+FORMATS = (Format(NAME, _HEADER.search, read, follows_output=True, clock=ResultClock.STEADY),)
 
 
 class _Log:
@@ -69,7 +71,7 @@ class _Log:
     def add(self, line: OutputLine) -> None:
         """Add a line. Raises ClientFormatError if it is a damaged row."""
         self._is_cut = not line.is_whole and not re.fullmatch(r"END|FAILURE", line.text)
-        if re.match(_HEADER, line.text):
+        if _HEADER.match(line.text):
             if self._begins_run:
                 self._begin_run()
             self._has_header = True

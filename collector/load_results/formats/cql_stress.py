@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from collector.load_results.client_format import ClientFormatError, Format, ResultClock, SourceFile
 from collector.load_results.client_result import ClientInterval, ClientResult
-from collector.load_results.command_output import OutputLine, operation_of, read_output, run_notes
+from collector.load_results.command_output import OutputLine, read_output, result_of_rows, run_notes
 from collector.load_results.parsing import clock_s, decimal, label_of, stated_latency_s, whole
 from collector.load_results.stress_run import LATENCIES
 
@@ -31,11 +31,10 @@ def read(file: SourceFile) -> ClientResult:
     read_output(file.path, run.add)
     if not (run.rows or run.results):
         raise ClientFormatError("the last run has no rows")
-    operation = operation_of(run.name, run.rows, run.total(), file)
-    return file.result(NAME, [operation], run.notes(), estimated_clock=True)
+    return result_of_rows(file, NAME, run.name, run.rows, run.total(), run.notes())
 
 
-FORMATS = (Format(NAME, _HEADER, read, follows_output=True, clock=ResultClock.STEADY),)
+FORMATS = (Format(NAME, _HEADER.search, read, follows_output=True, clock=ResultClock.STEADY),)
 
 
 class _LastRun:
@@ -101,8 +100,8 @@ class _LastRun:
         self._operations += count
 
     def _interval(self, end_s: float, count: int, failed: int, stated_s: Mapping[float, float]) -> ClientInterval:
-        response_s, service_s = (stated_s, {}) if self._is_fixed else ({}, stated_s)
-        return ClientInterval.stated(end_s, count - failed, {"": failed}, response_s, service_s)
+        interval = ClientInterval.stated(end_s, count - failed, {"": failed}, service_s=stated_s)
+        return interval.as_response() if self._is_fixed else interval
 
     def _count(self, label: str) -> int | None:
         text = self.results.get(label, "")

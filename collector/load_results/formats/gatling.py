@@ -229,6 +229,6 @@ class _BinaryLog(_Requests):
 
 
 FORMATS = (
-    Format("gatling", _TEXT_SIGN, read_text, clock=ResultClock.STEADY),
-    Format("gatling-binary", _BINARY_SIGN, read_binary, clock=ResultClock.STEADY),
+    Format("gatling", _TEXT_SIGN.search, read_text, clock=ResultClock.STEADY),
+    Format("gatling-binary", _BINARY_SIGN.search, read_binary, clock=ResultClock.STEADY),
 )

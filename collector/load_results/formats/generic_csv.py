@@ -4,6 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from collector.load_results import parsing
 from collector.load_results.client_format import ClientFormatError, Format, SourceFile
@@ -216,15 +217,12 @@ def _count(text: str) -> int:
 
 def _without_gaps(name: str, intervals: Sequence[ClientInterval]) -> Iterator[ClientInterval]:
     """Yield the intervals, including those without a row because nothing completed. Raises ClientFormatError."""
-    for interval, following in zip(intervals, [*intervals[1:], None], strict=True):
-        if following is None:
-            yield interval
-            return
-        gap_s = following.begin_s - interval.end_s
+    for interval, following in pairwise(intervals):
         require_no_overlap(name, interval, following)
         yield replace(interval, end_s=min(interval.end_s, following.begin_s))
-        if gap_s > tolerance_s(interval, following):
+        if following.begin_s - interval.end_s > tolerance_s(interval, following):
             yield ClientInterval(interval.end_s, following.begin_s, 0)
+    yield intervals[-1]
 
 
 # Both forms.

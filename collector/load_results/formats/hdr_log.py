@@ -1,26 +1,21 @@
 """HdrHistogram's interval log, as cassandra-stress, NoSQLBench, latte, scylla-bench, YCSB and others write it.
 
 The format is that of HdrHistogram's HistogramLogProcessor. A log does not state the unit of its values. Most load
-generators for Cassandra use nanoseconds, which are assumed; YCSB uses microseconds. `hdr_tags` states which histograms
-of a log are counted.
+generators for Cassandra use nanoseconds, which are assumed; YCSB uses microseconds. `hdr_histogram.py` states which
+histograms of a log are counted.
 """
 
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
+from typing import TypeVar
 
+from collector.load_results import client_result
 from collector.load_results import hdr_histogram as hdr
 from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, ResultClock, SourceFile
-from collector.load_results.client_result import (
-    MAX_COUNTS,
-    ClientInterval,
-    ClientResult,
-    Latency,
-    Operation,
-    failed_note,
-    joined_note,
-)
+from collector.load_results.client_result import MAX_COUNTS, ClientInterval, ClientResult, Latency, Operation
 from collector.load_results.formats.ycsb import ycsb_tag
 from collector.load_results.hdr_histogram import FAILED, RESPONSE, SERVICE, SUCCEEDED
 from collector.load_results.operation_times import SECONDS_PER_DAY, require_near
@@ -47,6 +42,9 @@ _BEGIN = re.compile(r'^(#\[|"StartTimestamp"|(Tag=[^,\n]*,)?[\d.]+,[\d.]+,[^,\n]
 
 Span = tuple[float, float]
 Histograms = dict[Span, Counter[int]]
+# The histograms of an interval by kind.
+Group = tuple[Span, dict[str, Counter[int]]]
+Key = TypeVar("Key")
 
 
 def recognises(text: str) -> bool:
@@ -60,7 +58,7 @@ def read(file: SourceFile) -> ClientResult:
         raise ClientFormatError("the log has no intervals")
     operations = log.operations(is_complete=not notes)
     failed = sum(operation.summary.failed for operation in operations if operation.summary)
-    notes += failed_note(failed) if log.has_latencies_of_failed else []
+    notes += client_result.failed_note(failed) if log.has_latencies_of_failed else []
     return file.result(log.tool, operations, [*notes, *log.notes()], estimated_clock=log.is_estimated)
 
 
@@ -212,7 +210,7 @@ class _Log:
     def notes(self) -> list[str]:
         notes = list(self._notes)
         if self._width_s > 1:
-            notes.append(joined_note(self._width_s))
+            notes.append(client_result.joined_note(self._width_s))
         if not self._unit:
             unit = "microseconds, the unit of YCSB," if self.tool == "YCSB" else "nanoseconds"
             notes.append(
@@ -221,11 +219,11 @@ class _Log:
         return notes
 
 
-def _sum(series: Iterable[Histograms]) -> Histograms:
-    total: defaultdict[Span, Counter[int]] = defaultdict(Counter)
-    for histograms in series:
-        for span, counts in histograms.items():
-            total[span].update(counts)
+def _sum(series: Iterable[Mapping[Key, Counter[int]]]) -> dict[Key, Counter[int]]:
+    total: defaultdict[Key, Counter[int]] = defaultdict(Counter)
+    for counts_by_key in series:
+        for key, counts in counts_by_key.items():
+            total[key].update(counts)
     return dict(total)
 
 
@@ -242,41 +240,38 @@ def _without_gaps(intervals: Iterable[ClientInterval], begin_s: float, end_s: fl
 
 def _intervals(kinds: Mapping[str, Histograms]) -> Iterator[ClientInterval]:
     """Yield the intervals of an operation, which are those of its first kind of latencies if it has several."""
-    kinds = {kind: kinds[kind] for kind in sorted(kinds, key=hdr.KINDS.index)}
-    groups = list(_with_length(_same_intervals(kinds.values())))
-    counts = [{kind: _merged(histograms, parts) for kind, histograms in kinds.items()} for _, parts in groups]
+    groups = list(_with_length(_same_intervals(kinds)))
+    failures = [0] * len(groups)
     if SUCCEEDED in kinds:
-        attempted = [_completed(by_kind) for by_kind in counts]
+        attempted = [_completed(counts) for _, counts in groups]
         # An incomplete log lacks the last histogram of some kinds.
         succeeded = [
-            sum(by_kind[SUCCEEDED].values()) if any(part in kinds[SUCCEEDED] for part in parts) else number
-            for (_, parts), by_kind, number in zip(groups, counts, attempted, strict=True)
+            counts[SUCCEEDED].total() if SUCCEEDED in counts else number
+            for (_, counts), number in zip(groups, attempted, strict=True)
         ]
         failures = hdr.failed_in(attempted, succeeded)
-    else:
-        failures = [0] * len(groups)
-    for (span, _), by_kind, failed in zip(groups, counts, failures, strict=True):
-        yield _interval(span, by_kind, failed)
+    for (span, counts), failed in zip(groups, failures, strict=True):
+        yield _interval(span, counts, failed)
 
 
-def _same_intervals(kinds: Iterable[Histograms]) -> list[tuple[Span, list[Span]]]:
-    """Return the spans in order, each with those of other kinds that are of the same interval.
+def _same_intervals(kinds: Mapping[str, Histograms]) -> list[Group]:
+    """Return the spans in order, each with the histograms of all kinds that are of the same interval.
 
     NoSQLBench reads its histograms one after the other, so their times differ slightly.
     """
-    groups: list[tuple[Span, list[Span]]] = []
-    for histograms in kinds:
+    groups: list[Group] = []
+    for kind in sorted(kinds, key=hdr.KINDS.index):
         alone, position = [], 0
-        for span in sorted(histograms):
+        for span in sorted(kinds[kind]):
             while position < len(groups) and _middle_s(groups[position][0]) < span[0]:
                 position += 1
-            same, parts = groups[position] if position < len(groups) else (span, [])
-            if parts and (same == span or same[0] < _middle_s(span) < same[1]):
-                parts += [] if span in parts else [span]
+            same, counts = groups[position] if position < len(groups) else (span, {})
+            if counts and (same == span or same[0] < _middle_s(span) < same[1]):
+                counts[kind] = kinds[kind][span]
                 position += 1
             else:
-                alone.append((span, [span]))
-        groups = sorted([*groups, *alone])
+                alone.append((span, {kind: kinds[kind][span]}))
+        groups = sorted([*groups, *alone], key=itemgetter(0))
     return groups
 
 
@@ -284,33 +279,27 @@ def _middle_s(span: Span) -> float:
     return (span[0] + span[1]) / 2
 
 
-def _with_length(groups: Iterable[tuple[Span, list[Span]]]) -> Iterator[tuple[Span, list[Span]]]:
-    """Yield intervals, each with the spans of its histograms, and with those of no length before and at its end."""
-    empty: list[Span] = []
-    last: tuple[Span, list[Span]] | None = None
-    for span, parts in groups:
+def _with_length(groups: Iterable[Group]) -> Iterator[Group]:
+    """Yield intervals, each with its histograms, and with those of no length before and at its end."""
+    empty: list[Group] = []
+    last: Group | None = None
+    for span, counts in groups:
         if span[0] < span[1]:
             if last:
                 yield last
-            last, empty = (span, [*empty, *parts]), []
+            last, empty = (span, _with(counts, empty)), []
         elif last and span[0] <= last[0][1]:
-            last[1].extend(parts)
+            last = last[0], _with(last[1], [(span, counts)])
         else:
-            empty += parts
+            empty.append((span, counts))
     if last:
-        last[1].extend(empty)
-        yield last
+        yield last[0], _with(last[1], empty)
     elif empty:
-        yield (empty[0][0], empty[-1][1]), empty
+        yield (empty[0][0][0], empty[-1][0][1]), _with({}, empty)
 
 
-def _merged(histograms: Histograms, spans: Sequence[Span]) -> Counter[int]:
-    if len(spans) == 1:
-        return histograms.get(spans[0], Counter())
-    merged: Counter[int] = Counter()
-    for span in spans:
-        merged.update(histograms.get(span, {}))
-    return merged
+def _with(counts: dict[str, Counter[int]], empty: Sequence[Group]) -> dict[str, Counter[int]]:
+    return _sum([counts, *(further for _, further in empty)]) if empty else counts
 
 
 def _total(kinds: Mapping[str, Histograms]) -> ClientInterval | None:
@@ -318,9 +307,9 @@ def _total(kinds: Mapping[str, Histograms]) -> ClientInterval | None:
     if not spans:
         return None
     span = min(begin_s for begin_s, _ in spans), max(end_s for _, end_s in spans)
-    counts = {kind: _merged(histograms, list(histograms)) for kind, histograms in kinds.items()}
+    counts = _sum({kind: histogram} for kind, histograms in kinds.items() for histogram in histograms.values())
     attempted = _completed(counts)
-    failed = max(attempted - sum(counts[SUCCEEDED].values()), 0) if counts.get(SUCCEEDED) else 0
+    failed = max(attempted - counts[SUCCEEDED].total(), 0) if counts.get(SUCCEEDED) else 0
     return _interval(span, counts, failed)
 
 

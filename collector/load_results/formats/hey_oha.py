@@ -6,7 +6,8 @@ Latencies are those of responses with any status, unless stated otherwise.
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from collector.load_results import parsing
@@ -48,14 +49,12 @@ class _Counts:
     def add_error(self, text: str, count: int) -> None:
         self.errors[self._kinds.of(text, count)] += count
 
-    def total(
-        self, length_s: float, stated_s: Mapping[float, float], *, further: int = 0, is_response: bool = False
-    ) -> ClientInterval:
+    def total(self, length_s: float, stated_s: Mapping[float, float], *, further: int = 0) -> ClientInterval:
         """Return the total, whose times count from the beginning of the run, with `further` completed operations."""
         completed = self.responses - self.failed_responses + further
         latency = parsing.stated_latency(stated_s) if completed else None
         errors = {**self._status_errors, **self.errors}
-        return ClientInterval.counted(0.0, length_s, completed, errors, latency, is_response=is_response)
+        return ClientInterval.counted(0.0, length_s, completed, errors, latency)
 
     def notes(self) -> list[str]:
         return self._kinds.notes("error", "kind")
@@ -67,7 +66,7 @@ class _Counts:
 
 MAX_RESPONSES = 1_000_000
 _BEGIN = "Summary:"
-_SIGN = re.compile(r"^Summary:\n  Total:\t[\d.]+ secs\n  Slowest:\t", re.MULTILINE)
+_SUMMARY_SIGN = re.compile(r"^Summary:\n  Total:\t[\d.]+ secs\n  Slowest:\t", re.MULTILINE)
 _SUMMARY = re.compile(
     r"  (?P<label>(?P<time>Total|Slowest|Fastest)|Requests/sec):\t(?P<value>\d{1,15}\.\d{4})(?(time) secs)"
 )
@@ -79,9 +78,9 @@ _ERROR = re.compile(r"  \[(\d{1,18})\]\t(.*)")
 
 def read_hey(file: SourceFile) -> ClientResult:
     run, notes = last_run(file.path, HEY, _BEGIN.__eq__, _HeyRun)
-    run.check()
+    total = run.total()
     stated = StatedTotals(attempted_per_s=run.values["Requests/sec"])
-    return only_total(file, HEY, run.total(), [*run.notes(), *notes], stated)
+    return only_total(file, HEY, total, [*run.notes(), *notes], stated)
 
 
 class _HeyRun:
@@ -105,13 +104,6 @@ class _HeyRun:
         elif self._section == "Error distribution:" and (match := _ERROR.fullmatch(text)):
             self._counts.add_error(match[2], int(match[1]))
 
-    def check(self) -> None:
-        """Raise ClientFormatError if the totals are missing or contradict each other."""
-        if not {"Total", "Requests/sec"} <= self.values.keys():
-            raise ClientFormatError("the totals of the last run are missing (hint: hey prints them when it ends)")
-        if not self._counts.statuses and not self._counts.errors:
-            raise ClientFormatError("the numbers of responses are missing (hint: the output may be incomplete)")
-
     @property
     def _unlisted(self) -> int:
         """The number of responses beyond those whose status hey keeps."""
@@ -121,7 +113,14 @@ class _HeyRun:
         return max(attempted - self._counts.responses - self._counts.errors.total(), 0)
 
     def total(self) -> ClientInterval:
-        """Return the total, whose times count from the beginning of the run. Raises ValueError."""
+        """Return the total, whose times count from the beginning of the run.
+
+        Raises ClientFormatError if figures are missing, and ValueError.
+        """
+        if not {"Total", "Requests/sec"} <= self.values.keys():
+            raise ClientFormatError("the totals of the last run are missing (hint: hey prints them when it ends)")
+        if not self._counts.statuses and not self._counts.errors:
+            raise ClientFormatError("the numbers of responses are missing (hint: the output may be incomplete)")
         limits_s = {0.0: self.values.get("Fastest", 0.0), 100.0: self.values.get("Slowest", 0.0)}
         # hey prints 0 for a percentile that it does not know.
         stated_s = {percentage: value_s for percentage, value_s in (limits_s | self._stated_s).items() if value_s}
@@ -156,7 +155,9 @@ def read_oha(file: SourceFile) -> ClientResult:
     if not reports:
         raise ValueError("no summary")
     report = _Report(reports[-1])
-    total = report.total(is_response=_CORRECTION in " ".join(file.times.words))
+    total = report.total()
+    if _CORRECTION in " ".join(file.times.words):
+        total = total.as_response()
     notes = [*report.notes(), *earlier_runs(len(reports) - 1, OHA)]
     return only_total(file, OHA, total, notes, report.stated)
 
@@ -182,13 +183,13 @@ class _Report:
     def stated(self) -> StatedTotals:
         return StatedTotals(attempted_per_s=self._rate_per_s - self._aborted / self._length_s)
 
-    def total(self, *, is_response: bool) -> ClientInterval:
+    def total(self) -> ClientInterval:
         """Return the total, whose times count from the beginning of the run."""
         known_s = {key: value_s for key, value_s in self._percentiles.items() if value_s is not None}
         stated_s = parsing.percentiles_s(known_s)
         if not self._has_only_successful and self._slowest_s is not None:
             stated_s[100.0] = decimal(self._slowest_s)
-        return self._counts.total(self._length_s, stated_s, is_response=is_response)
+        return self._counts.total(self._length_s, stated_s)
 
     def notes(self) -> list[str]:
         failed = 0 if self._has_only_successful else self._counts.failed_responses
@@ -202,36 +203,12 @@ class _Report:
 # the run began. Requests without a response have no row.
 
 
-@dataclass(frozen=True)
-class _Columns:
-    """The header of a file, and the columns with a request's begin, its duration and the status of its response."""
-
-    header: str
-    begin: str
-    duration: str
-    status: str
-
-    @property
-    def sign(self) -> re.Pattern[str]:
-        return re.compile(f"^{re.escape(self.header)}$", re.MULTILINE)
-
-
-_HEY_COLUMNS = _Columns(
-    "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code,offset",
-    begin="offset",
-    duration="response-time",
-    status="status-code",
-)
-_OHA_COLUMNS = _Columns(
-    "request-start,DNS,DNS+dialup,Response-delay,request-duration,bytes,status",
-    begin="request-start",
-    duration="request-duration",
-    status="status",
-)
+_HEY_HEADER = "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code,offset"
+_OHA_HEADER = "request-start,DNS,DNS+dialup,Response-delay,request-duration,bytes,status"
 
 
 def read_hey_csv(file: SourceFile) -> ClientResult:
-    rows = _Rows(_HEY_COLUMNS)
+    rows = _Rows(_HEY_HEADER, begin="offset", duration="response-time", status="status-code")
     result = rows.result(file, HEY)
     if rows.number >= MAX_RESPONSES:
         note = f"hey writes {MAX_RESPONSES:,} rows at most; others are missing (hint: use what hey prints without -o)"
@@ -241,21 +218,26 @@ def read_hey_csv(file: SourceFile) -> ClientResult:
 
 
 def read_oha_csv(file: SourceFile) -> ClientResult:
-    result = _Rows(_OHA_COLUMNS).result(file, OHA)
+    rows = _Rows(_OHA_HEADER, begin="request-start", duration="request-duration", status="status")
+    result = rows.result(file, OHA)
     note = "requests without a response are not in the file (hint: oha's JSON has them)"
     return replace(result, notes=(*result.notes, note))
 
 
-class _Rows:
-    """The responses in the rows of a file; times are in seconds since the run began."""
+def _has_line(line: str, text: str) -> bool:
+    return line in text.split("\n")
 
-    def __init__(self, columns: _Columns) -> None:
+
+class _Rows:
+    """The responses in the rows of a file, given its header, and the columns with what is read of a response."""
+
+    def __init__(self, header: str, *, begin: str, duration: str, status: str) -> None:
         self.number = 0
         self._times = OperationTimes()
         self._length_s = 0.0
         self._has_begun = False
-        self._columns = columns
-        self._names = columns.header.split(",")
+        self._header = header
+        self._begin, self._duration, self._status = begin, duration, status
 
     def result(self, file: SourceFile, tool: str) -> ClientResult:
         """Read a file, and return its result, which ends when the file was written."""
@@ -264,16 +246,16 @@ class _Rows:
         return replace(result.shifted(begin_of_run_s(file, self._length_s)), estimated_clock=True)
 
     def add(self, line: str) -> None:
-        is_header = line == self._columns.header
+        is_header = line == self._header
         if is_header and self.number:
             raise ValueError(parsing.ANOTHER_RUN)
         self._has_begun |= is_header
         if is_header or not self._has_begun:
             # A command may print other lines before.
             return
-        row = parsing.csv_row(line, self._names)
-        begin_s, duration_s = decimal(row[self._columns.begin]), decimal(row[self._columns.duration])
-        status = parsing.whole(row[self._columns.status])
+        row = parsing.csv_row(line, self._header.split(","))
+        begin_s, duration_s = decimal(row[self._begin]), decimal(row[self._duration])
+        status = parsing.whole(row[self._status])
         if not (0 <= begin_s <= parsing.MAX_LENGTH_S and 100 <= status <= 999):
             raise ValueError("not a response: its begin or its status is out of range")
         duration_ns, end_s = parsing.latency_ns(duration_s, NS_PER_S), begin_s + duration_s
@@ -286,8 +268,8 @@ class _Rows:
 
 
 FORMATS = (
-    Format(HEY, _SIGN, read_hey, follows_output=True, clock=ResultClock.STEADY),
+    Format(HEY, _SUMMARY_SIGN.search, read_hey, follows_output=True, clock=ResultClock.STEADY),
     Format(OHA, recognises_oha, read_oha, follows_output=True, clock=ResultClock.STEADY),
-    Format("hey-csv", _HEY_COLUMNS.sign, read_hey_csv, follows_output=True, clock=ResultClock.STEADY),
-    Format("oha-csv", _OHA_COLUMNS.sign, read_oha_csv, follows_output=True, clock=ResultClock.STEADY),
+    Format("hey-csv", partial(_has_line, _HEY_HEADER), read_hey_csv, follows_output=True, clock=ResultClock.STEADY),
+    Format("oha-csv", partial(_has_line, _OHA_HEADER), read_oha_csv, follows_output=True, clock=ResultClock.STEADY),
 )

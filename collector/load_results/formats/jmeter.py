@@ -230,5 +230,5 @@ class _Document:
 
 FORMATS = (
     Format("jmeter-csv", recognises_csv, read_csv, growing_csv, {"zone": tuple(jtl.ZONES)}, clock=ResultClock.DELAYED),
-    Format("jmeter-xml", _BEGIN, read_xml, clock=ResultClock.DELAYED),
+    Format("jmeter-xml", _BEGIN.search, read_xml, clock=ResultClock.DELAYED),
 )

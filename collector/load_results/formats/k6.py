@@ -51,12 +51,16 @@ class _Samples:
             return
         end_s = parsing.rfc3339_s(time) if "T" in time else parsing.unix_time_s(time)
         duration_ns = parsing.latency_ns(value, MS_NS)
-        if metric == GRPC and not tags.get("status"):
+        if metric == HTTP:
+            name, kind = _http_name(tags), self._http_error(tags)
+        elif status := tags.get("status"):
+            name, kind = tags.get("name", ""), None if status == "0" else f"gRPC status {status}"
+            if not name or "/" in name:
+                name = tags.get("method") or name
+        else:
             # k6 writes such a sample when a stream ends.
             self._grpc_streams += 1
             return
-        kind = _grpc_error(tags) if metric == GRPC else self._http_error(tags)
-        name = _grpc_name(tags) if metric == GRPC else _http_name(tags)
         if kind is None:
             self.times.add(name, end_s, duration_ns)
         else:
@@ -103,15 +107,6 @@ class _Samples:
         }
         omitted = self.times.notes("request", " (hint: set the tag `name` in the k6 script)")
         return [*applicable(notes), *omitted]
-
-
-def _grpc_error(tags: Mapping[str, str]) -> str | None:
-    return None if tags["status"] == "0" else f"gRPC status {tags['status']}"
-
-
-def _grpc_name(tags: Mapping[str, str]) -> str:
-    name = tags.get("name", "")
-    return name if name and "/" not in name else tags.get("method") or name
 
 
 def _http_name(tags: Mapping[str, str]) -> str:
@@ -258,7 +253,7 @@ def _summary(content: Mapping[str, Any]) -> _Summary | None:
 
 
 FORMATS = (
-    Format("k6-json", _FIRST_LINE, read_json, growing_json),
-    Format("k6-csv", re.compile(rf"\A{','.join(_FIRST_COLUMNS)}"), read_csv),
+    Format("k6-json", _FIRST_LINE.search, read_json, growing_json),
+    Format("k6-csv", re.compile(rf"\A{','.join(_FIRST_COLUMNS)}").search, read_csv),
     Format("k6-summary", recognises_summary, read_summary, follows_output=True, clock=ResultClock.STEADY),
 )

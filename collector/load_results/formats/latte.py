@@ -10,19 +10,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from collector.file_access import read_whole
+from collector.load_results import parsing
 from collector.load_results.client_format import ClientFormatError, Format, ResultClock, SourceFile
 from collector.load_results.client_result import ClientInterval, ClientResult, Latency, Operation, failed_note
-from collector.load_results.command_output import OutputLine, operation_of, read_output, run_notes
+from collector.load_results.command_output import OutputLine, read_output, result_of_rows, run_notes
 from collector.load_results.hdr_histogram import decoded
-from collector.load_results.parsing import (
-    MAX_LABELS,
-    checked_count,
-    decimal,
-    label_of,
-    rfc3339_s,
-    stated_latency_s,
-    whole,
-)
+from collector.load_results.parsing import decimal, label_of, stated_latency_s
 
 TOOL = "latte"
 MAX_BYTES = 1 << 30
@@ -34,18 +27,24 @@ def recognises_report(text: str) -> bool:
 
 def read_report(file: SourceFile) -> ClientResult:
     result = json.loads(read_whole(file.path, MAX_BYTES))["result"]
-    begin_s, samples = rfc3339_s(result["start_time"]), result["log"]
-    failed = sum(map(_failed, samples)) if samples else checked_count(result["error_count"])
+    begin_s, samples = parsing.rfc3339_s(result["start_time"]), result["log"]
+    failed = sum(map(_failed, samples)) if samples else parsing.checked_count(result["error_count"])
     names = sorted(result["cycle_latency_by_fn"])
     if failed and len(names) > 1:
         # latte does not count errors by function.
         names = [""]
-    if len(names) > MAX_LABELS:
-        raise ValueError(f"{len(names)} functions (at most {MAX_LABELS} are supported)")
+    if len(names) > parsing.MAX_LABELS:
+        raise ValueError(f"{len(names)} functions (at most {parsing.MAX_LABELS} are supported)")
     operations = []
     for name in names:
         intervals = [
-            _interval(name, sample, begin_s + decimal(sample["time_s"]), decimal(sample["duration_s"]), _failed(sample))
+            _interval(
+                name,
+                sample,
+                begin_s + decimal(sample["time_s"]),
+                decimal(sample["duration_s"]),
+                _failed(sample),
+            )
             for sample in samples
         ]
         total = _interval(name, result, begin_s, decimal(result["elapsed_time_s"]), failed)
@@ -58,11 +57,11 @@ def read_report(file: SourceFile) -> ClientResult:
 
 def _failed(sample: Mapping[str, Any]) -> int:
     """Return the number of failed requests; latte's number of failed cycles is that of one thread and function."""
-    return checked_count(sample["req_error_count"])
+    return parsing.checked_count(sample["req_error_count"])
 
 
 def _interval(name: str, content: Mapping[str, Any], begin_s: float, length_s: float, failed: int) -> ClientInterval:
-    """Return a sample, or the whole report, as an interval of the function `name` ("" for all functions)."""
+    """Return a sample, or the parsing.whole report, as an interval of the function `name` ("" for all functions)."""
     latency = content["cycle_latency_by_fn"].get(name) if name else content["cycle_latency"]
     counts = decoded(latency["histogram"]) if latency else {}
     # A cycle ends at its first failed request.
@@ -102,8 +101,7 @@ def read_log(file: SourceFile) -> ClientResult:
         raise ClientFormatError("the last run has no rows")
     names = list(run.stated_s)
     name = label_of(names[0]) if len(names) == 1 else "" if names else run.name
-    operation = operation_of(name, run.rows, run.total(), file)
-    return file.result(TOOL, [operation], run.notes(), estimated_clock=True)
+    return result_of_rows(file, TOOL, name, run.rows, run.total(), run.notes())
 
 
 class _LastRun:
@@ -127,7 +125,7 @@ class _LastRun:
         fields = text.split()
         if not _ROW.fullmatch(text) or len(fields) != len(self._columns):
             raise ValueError("malformed row")
-        cycles, failed = (whole(fields[index]) for index in (1, 2))
+        cycles, failed = (parsing.whole(fields[index]) for index in (1, 2))
         if failed > cycles:
             raise ValueError("more failed cycles than cycles")
         stated_s: Mapping[float, float] = {

@@ -1,8 +1,8 @@
 """NoSQLBench's CSV of histogram statistics (`--log-histostats FILE`), of versions 2 to 5.
 
 A row has the tag of a metric, an interval, and the number, percentiles and extremes of the values that were recorded in
-it, in nanoseconds. Several metrics describe the same operations; `hdr_tags` states which one is counted. The operations
-are NoSQLBench's activities.
+it, in nanoseconds. Several metrics describe the same operations; `hdr_histogram.py` states which one is counted. The
+operations are NoSQLBench's activities.
 """
 
 import re
@@ -56,7 +56,7 @@ def read(file: SourceFile) -> ClientResult:
 
 
 _SIGN = re.compile(f"^{re.escape(_COLUMNS)}", re.MULTILINE)
-FORMATS = (Format("nosqlbench-histostats", _SIGN, read, options={"metric": ()}),)
+FORMATS = (Format("nosqlbench-histostats", _SIGN.search, read, options={"metric": ()}),)
 
 
 @dataclass(frozen=True)
@@ -140,9 +140,9 @@ class _Series:
             stated_s = row.stated_s
             if not self._has_percentiles:
                 stated_s = {key: value for key, value in stated_s.items() if key in _LIMITS.values()}
-            response_s, service_s = (stated_s, {}) if self._is_response else ({}, stated_s)
-            completed = row.count - failed
-            yield ClientInterval.stated(row.end_s, completed, {"": failed}, response_s, service_s, row.begin_s)
+            errors = {"": failed}
+            interval = ClientInterval.stated(row.end_s, row.count - failed, errors, {}, stated_s, row.begin_s)
+            yield interval.as_response() if self._is_response else interval
 
     def _succeeded_in(self, row: _Row) -> int:
         """Return the number of operations that succeeded; NoSQLBench reads the metrics one after the other."""

@@ -9,11 +9,10 @@ times), as the option `-latency-type` states; the total has both.
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 
 from collector.load_results.client_format import ClientFormatError, Format, ResultClock, SourceFile
 from collector.load_results.client_result import ClientInterval, ClientResult
-from collector.load_results.command_output import OutputLine, operation_of, read_output, run_notes
+from collector.load_results.command_output import OutputLine, read_output, result_of_rows, run_notes
 from collector.load_results.parsing import go_duration_s, label_of, stated_latency_s, whole
 
 NAME = "scylla-bench"
@@ -43,16 +42,12 @@ def read(file: SourceFile) -> ClientResult:
     tool = "cql-stress" if run.counts_failed else NAME
     rows = run.rows
     if run.has_fixed_rows(" ".join(file.times.words)):
-        rows = [replace(row, response=row.service, service=None) for row in rows]
-    operation = operation_of(run.name, rows, run.total(), file)
-    return file.result(tool, [operation], run.notes(tool), estimated_clock=True)
+        rows = [row.as_response() for row in rows]
+    return result_of_rows(file, tool, run.name, rows, run.total(), run.notes(tool))
 
 
-FORMATS = (
-    Format(
-        NAME, re.compile(rf"^{_HEADER.pattern} *$", re.MULTILINE), read, follows_output=True, clock=ResultClock.STEADY
-    ),
-)
+_SIGN = re.compile(rf"^{_HEADER.pattern} *$", re.MULTILINE)
+FORMATS = (Format(NAME, _SIGN.search, read, follows_output=True, clock=ResultClock.STEADY),)
 
 
 class _LastRun:

@@ -45,7 +45,7 @@ def read(file: SourceFile) -> ClientResult:
     return file.result(table.tool, operations, [*notes, *table.notes()])
 
 
-FORMATS = (Format(NAME, re.compile(rf"^{_COLUMNS.pattern}$", re.MULTILINE), read),)
+FORMATS = (Format(NAME, re.compile(rf"^{_COLUMNS.pattern}$", re.MULTILINE).search, read),)
 
 
 @dataclass(frozen=True)

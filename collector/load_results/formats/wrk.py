@@ -40,16 +40,15 @@ _LINES = {
 
 def read(file: SourceFile) -> ClientResult:
     run, notes = last_run(file.path, "wrk", _RUN.match, _Run)
-    run.check()
     return only_total(file, "wrk2" if run.is_wrk2 else "wrk", run.total(), [*run.notes(), *notes])
 
 
-FORMATS = (Format("wrk", _RUN, read, follows_output=True),)
+FORMATS = (Format("wrk", _RUN.search, read, follows_output=True),)
 
 
 class _Run:
     def __init__(self) -> None:
-        self.requests: int | None = None
+        self._requests: int | None = None
         self.is_wrk2 = False
         self._has_begun = False
         self._stated_length_s = 0.0
@@ -86,7 +85,7 @@ class _Run:
     def _take(self, kind: str, match: re.Match[str]) -> None:
         if kind == "requests":
             unit_s = UNITS_S[match[3]]
-            self.requests = int(match[1])
+            self._requests = int(match[1])
             self._stated_length_s, self._precision_s = float(match[2]) * unit_s, 0.01 * unit_s
         elif kind == "rate":
             self._rate = float(match[1])
@@ -98,21 +97,6 @@ class _Run:
             # The spectrum is finer than the percentages above it.
             self._stated_s[self._kind][round(float(match[2]) * 100, 6)] = float(match[1]) / 1000
 
-    def check(self) -> None:
-        """Raise ClientFormatError if the run is incomplete, or its figures contradict each other."""
-        if self.requests is None or self._rate is None:
-            raise ClientFormatError("the totals of the last run are missing (hint: wrk prints them when it ends)")
-        tolerance = self._rate * self._precision_s + 0.01 * self._stated_length_s + 1
-        if abs(self._rate * self._stated_length_s - self.requests) > tolerance:
-            raise ClientFormatError("the number of requests contradicts the requests per second")
-        if max(self._failed_responses) > self.requests:
-            raise ClientFormatError("more failed responses than requests")
-
-    @property
-    def length_s(self) -> float:
-        """The run's duration in seconds, computed from the rate, which has more digits than the stated duration."""
-        return self.requests / self._rate if self.requests and self._rate else self._stated_length_s
-
     @property
     def _failed_responses(self) -> tuple[int, int]:
         """The numbers of responses with an error status and of those after the timeout, which may be the same ones.
@@ -122,14 +106,26 @@ class _Run:
         return self._errors["status"], 0 if self.is_wrk2 else self._errors["timeout"]
 
     def total(self) -> ClientInterval:
-        """Return the total, whose times count from the beginning of the run."""
-        requests = self.requests or 0
+        """Return the total, whose times count from the beginning of the run.
+
+        Raises ClientFormatError if the run is incomplete, or its figures contradict each other.
+        """
+        requests, rate, length_s = self._requests, self._rate, self._stated_length_s
+        if requests is None or rate is None:
+            raise ClientFormatError("the totals of the last run are missing (hint: wrk prints them when it ends)")
+        if abs(rate * length_s - requests) > rate * self._precision_s + 0.01 * length_s + 1:
+            raise ClientFormatError("the number of requests contradicts the requests per second")
         status, timeout = self._failed_responses
+        if max(status, timeout) > requests:
+            raise ClientFormatError("more failed responses than requests")
         # As many as possible are counted as failed; each only once.
         failed = min(status + timeout, requests)
         errors = self._errors | ({"timeout": failed - status} if timeout else {})
-        stated_s = (self._stated_s.get(kind, {}) for kind in ("response", "service"))
-        return ClientInterval.stated(self.length_s, requests - failed, errors, *stated_s)
+        response_s, service_s = (self._stated_s.get(kind, {}) for kind in ("response", "service"))
+        if requests and rate:
+            # The rate has more digits than the stated duration.
+            length_s = requests / rate
+        return ClientInterval.stated(length_s, requests - failed, errors, response_s, service_s)
 
     def notes(self) -> list[str]:
         notes = []
@@ -140,8 +136,8 @@ class _Run:
         else:
             notes.append("wrk2's latencies do not include its calibration, about the first ten seconds")
         status, timeout = self._failed_responses
-        if status and timeout and max(status, timeout) < min(status + timeout, self.requests or 0):
-            most = min(status + timeout, self.requests or 0)
+        if status and timeout and max(status, timeout) < min(status + timeout, self._requests or 0):
+            most = min(status + timeout, self._requests or 0)
             notes.append(
                 f"{max(status, timeout):,} to {most:,} requests failed: late responses with an error status are in two "
                 f"of wrk's counters; {most:,} are counted"

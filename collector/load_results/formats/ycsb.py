@@ -44,17 +44,16 @@ def recognises(text: str) -> bool:
 
 
 def read(file: SourceFile) -> ClientResult:
-    log = _Log()
+    run = _LastRun()
     for line in output_lines(file.path):
-        log.add(line)
-    run = log.run
+        run.add(line)
     is_intended = run.is_intended or bool(_INTENDED.search(" ".join(file.times.words)))
     summary = Summary(run.measurements, is_intended=is_intended)
     run_times = _run_times(run, summary.length_s, file)
     operations = tuple(_operations(run, summary, run_times, is_intended=is_intended))
     if not operations:
         raise ClientFormatError("the last run has no operations (hint: YCSB prints its summary when it ends)")
-    notes = (*log.notes(), *run_times.notes, *summary.notes())
+    notes = (*run.notes(), *run_times.notes, *summary.notes())
     result = file.result("YCSB", operations, notes, summary.stated(), estimated_clock=run_times.is_estimated)
     return result.shifted(run_times.begin_s)
 
@@ -156,7 +155,7 @@ class Summary:
     """The measurements that YCSB prints at its end, by name. Raises ValueError if a number is impossible."""
 
     def __init__(self, measurements: Mapping[str, Values], *, is_intended: bool) -> None:
-        self.totals: dict[str, Total] = {}
+        self.totals: defaultdict[str, Total] = defaultdict(Total)
         self._notes: list[str] = []
         self._overall = dict(measurements.get("OVERALL", ()))
         self._compounds = _count(measurements.get(COMPOUND, ()))
@@ -167,16 +166,13 @@ class Summary:
         measured = measured_by(counted, is_intended=is_intended)
         for name, what in measured.items():
             if what.failure is not None and not what.repeats:
-                self._total(what.operation).errors[what.failure] += _count(measurements[name])
+                self.totals[what.operation].errors[what.failure] += _count(measurements[name])
         for name, what in measured.items():
             if what.failure is None:
                 self._add(what, measurements[name])
 
-    def _total(self, operation: str) -> Total:
-        return self.totals.setdefault(operation, Total())
-
     def _add(self, what: Measured, values: Values) -> None:
-        total, count = self._total(what.operation), _count(values)
+        total, count = self.totals[what.operation], _count(values)
         if count:
             total.stated_s[what.is_response] = _stated_s(values)
             self._kinds |= {_BUCKETED for key, _ in values if key.startswith(_BUCKETED)}
@@ -266,20 +262,13 @@ class _Status:
     blocks: dict[str, tuple[int, dict[float, int]]] = field(default_factory=dict)
 
 
-@dataclass
-class _Run:
-    """One run: its status lines, and the keys and values of its summary by measurement."""
-
-    statuses: list[_Status] = field(default_factory=list)
-    measurements: defaultdict[str, list[tuple[str, str]]] = field(default_factory=lambda: defaultdict(list))
-    is_intended: bool = False
-
-
-class _Log:
-    """The last run of a log, and the number of earlier ones."""
+class _LastRun:
+    """The last run of a log: its status lines, and the keys and values of its summary by measurement."""
 
     def __init__(self) -> None:
-        self.run = _Run()
+        self.statuses: list[_Status] = []
+        self.measurements: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+        self.is_intended = False
         self._earlier = 0
         self._printed: set[tuple[float, int]] = set()
         self._is_cut = self._is_repeated = False
@@ -291,19 +280,21 @@ class _Log:
         elif status:
             self._add_status(status)
         elif summary:
-            if _BEGIN_OF_SUMMARY.match(line.text) and self.run.measurements:
+            if _BEGIN_OF_SUMMARY.match(line.text) and self.measurements:
                 self._begin()
-            self.run.measurements[summary["name"]].append((summary["key"], summary["value"]))
+            self.measurements[summary["name"]].append((summary["key"], summary["value"]))
         elif line.text.startswith("Command line: "):
             self._begin()
-            self.run.is_intended = bool(_INTENDED.search(line.text))
-        elif self.run.statuses and (_BLOCK.search(line.text) or _MEAN_BLOCK.match(line.text)):
+            self.is_intended = bool(_INTENDED.search(line.text))
+        elif self.statuses and (_BLOCK.search(line.text) or _MEAN_BLOCK.match(line.text)):
             # With two kinds of measurement, a status has several lines.
             self._add_blocks(line.text)
 
     def _begin(self) -> None:
-        self._earlier += bool(self.run.statuses or self.run.measurements)
-        self.run = _Run()
+        self._earlier += bool(self.statuses or self.measurements)
+        self.statuses.clear()
+        self.measurements.clear()
+        self.is_intended = False
         self._printed.clear()
 
     def _add_status(self, match: re.Match[str]) -> None:
@@ -319,26 +310,26 @@ class _Log:
         if self._is_of_another_run(status):
             self._begin()
         self._printed.add((status.time_s, status.operations))
-        self.run.statuses.append(status)
+        self.statuses.append(status)
         self._add_blocks(match["rest"])
 
     def _is_of_another_run(self, status: _Status) -> bool:
         """Return whether a status is not of the current run; its last one may be read after parts of the summary."""
-        if not self.run.statuses:
-            return bool(self.run.measurements)
-        last = self.run.statuses[-1]
+        if not self.statuses:
+            return bool(self.measurements)
+        last = self.statuses[-1]
         return status.operations < last.operations or status.elapsed_s < last.elapsed_s
 
     def _add_blocks(self, text: str) -> None:
         for match in _BLOCK.finditer(text) if not self._is_repeated else ():
             stated = {float(key): int(value) for key, value in _PERCENTILE.findall(match["percentiles"])}
             stated |= {0.0: int(match["min"]), 100.0: int(match["max"])}
-            self.run.statuses[-1].blocks.setdefault(match["name"], (int(match["count"]), stated))
+            self.statuses[-1].blocks.setdefault(match["name"], (int(match["count"]), stated))
 
     def notes(self) -> Iterator[str]:
         if self._earlier:
             yield f"{count_text(self._earlier, 'earlier run')} ignored; only the last one is imported"
-        if RUN_TIME not in dict(self.run.measurements.get("OVERALL", ())):
+        if RUN_TIME not in dict(self.measurements.get("OVERALL", ())):
             yield "the totals of the run are missing (hint: YCSB prints them, or writes its exportfile, when it ends)"
         if self._is_cut:
             yield "the output ends in the middle of a line, which is ignored"
@@ -355,7 +346,7 @@ class _RunTimes:
     notes: tuple[str, ...] = ()
 
 
-def _run_times(run: _Run, stated_s: float | None, file: SourceFile) -> _RunTimes:
+def _run_times(run: _LastRun, stated_s: float | None, file: SourceFile) -> _RunTimes:
     """Place a run whose summary states its length, or not. Raises ValueError."""
     if stated_s is not None and not 0 <= stated_s < float("inf"):
         raise ValueError("impossible duration of the run")
@@ -398,9 +389,10 @@ def _zone_s(first_s: float, last_s: float, times: CommandTimes) -> float | None:
     return None
 
 
-def _operations(run: _Run, summary: Summary, run_times: _RunTimes, *, is_intended: bool) -> Iterator[Operation]:
+def _operations(run: _LastRun, summary: Summary, run_times: _RunTimes, *, is_intended: bool) -> Iterator[Operation]:
     """Yield the operations, whose times count from the beginning of the run."""
-    measured = measured_by({name for status in run.statuses for name in status.blocks}, is_intended=is_intended)
+    blocks = dict.fromkeys(name for status in run.statuses for name in status.blocks)
+    measured = measured_by(blocks, is_intended=is_intended)
     names = sorted({*summary.totals, *(what.operation for what in measured.values())})
     offsets_s = run_times.offsets_s
     together: tuple[ClientInterval, ...] = ()
