@@ -35,14 +35,9 @@ METRICS = tuple(
 
 
 def read(host: Host) -> Values:
-    """Read the machine's memory metrics."""
-    return parse(read_text(host.proc / "meminfo"))
-
-
-def parse(meminfo: str) -> Values:
-    """Parse /proc/meminfo, where sizes are in KiB."""
+    """Read the machine's memory metrics from /proc/meminfo, where sizes are in KiB."""
     values: Values = {}
-    for line in meminfo.splitlines():
+    for line in read_text(host.proc / "meminfo").splitlines():
         field, _, amount = line.partition(":")
         if field in FIELDS:
             values[(f"node_memory_{field}_bytes",)] = int(amount.split()[0])

@@ -40,21 +40,16 @@ METRICS = tuple(
 
 
 def read(host: Host) -> Values:
-    """Read the pressure files; return no values if the kernel does not provide them."""
+    """Read the pressure files; return no values if the kernel does not provide them.
+
+    They have lines such as `some avg10=0.00 avg60=0.00 avg300=0.00 total=1234`.
+    """
     values: Values = {}
     folder = host.proc / "pressure"
-    if folder.is_dir():
-        for resource in ("cpu", "memory", "io"):
-            values.update(parse(resource, read_text(folder / resource)))
-    return values
-
-
-def parse(resource: str, text: str) -> Values:
-    """Parse a file in /proc/pressure, which has lines such as `some avg10=0.00 avg60=0.00 avg300=0.00 total=1234`."""
-    values: Values = {}
-    for line in text.splitlines():
-        scope, *fields = line.split()
-        if (resource, scope) in NAMES:
-            total = dict(field.split("=", 1) for field in fields)["total"]
-            values[(f"node_pressure_{NAMES[resource, scope][0]}_seconds_total",)] = int(total)
+    for resource in ("cpu", "memory", "io") if folder.is_dir() else ():
+        for line in read_text(folder / resource).splitlines():
+            scope, *fields = line.split()
+            if (resource, scope) in NAMES:
+                total = dict(field.split("=", 1) for field in fields)["total"]
+                values[(f"node_pressure_{NAMES[resource, scope][0]}_seconds_total",)] = int(total)
     return values

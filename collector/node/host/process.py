@@ -53,7 +53,9 @@ def read(host: Host) -> Values:
         return {}
     # Do not use `host.process_dir`: if Cassandra exits now, it returns casstat's own directory.
     folder = host.proc / str(host.pid)
-    values = parse_stat(read_text(folder / "stat"))
+    # The command name may contain spaces and parentheses.
+    fields = read_text(folder / "stat").rpartition(")")[2].split()
+    values: Values = {(metric.name,): int(fields[index]) for index, metric in STAT.items()}
     try:
         if allowed_cpus := parse_allowed_cpus(read_text(folder / "status")):
             values[(ALLOWED_CPUS.name,)] = allowed_cpus
@@ -70,12 +72,6 @@ def read(host: Host) -> Values:
 def origin(host: Host) -> str:
     """Return the PID of the Cassandra process."""
     return str(host.pid)
-
-
-def parse_stat(stat: str) -> Values:
-    """Parse the fields of /proc/PID/stat after the command name, which may contain spaces and parentheses."""
-    fields = stat.rpartition(")")[2].split()
-    return {(metric.name,): int(fields[index]) for index, metric in STAT.items()}
 
 
 def parse_allowed_cpus(status: str) -> str:
