@@ -11,8 +11,8 @@ from collector.model.metric import Series
 from collector.model.sample import Derived, Rate, Sample
 from collector.node.jolokia.table_budget import OTHERS
 from collector.node.metrics.decaying_percentiles import DECAYED
-from collector.node.metrics.requests import ERRORS, OPERATIONS, Operation
-from collector.node.metrics.separate_writes import NEEDS, REQUESTS, SEPARATE_WRITE
+from collector.node.metrics.requests import ERRORS, OPERATIONS, REQUESTS, Operation
+from collector.node.metrics.separate_writes import NEEDS, SEPARATE_WRITE
 from exporters.rows.columns import MS, Column, JointFormula, SumOfRates, number, per_s, ratio, sum_of_known, times
 
 TOTAL_RATE = "operations_per_s"

@@ -25,8 +25,8 @@ from collector.merge.recordings import Recording
 from collector.model.metric import Kind, Metric, Series
 from collector.model.rates import restart_event, tick_events
 from collector.model.snapshot import Event, Tick
-from collector.node.metrics.requests import CONDITIONAL_WRITE, ERRORS
-from collector.node.metrics.separate_writes import NEEDS, READ, REQUESTS, SEPARATE_WRITES, VARIANT, WRITES
+from collector.node.metrics.requests import CONDITIONAL_WRITE, ERRORS, REQUESTS
+from collector.node.metrics.separate_writes import NEEDS, READ, SEPARATE_WRITES, VARIANT, WRITES
 from collector.recording.header import Header, SeriesLimit
 from collector.recording.reader import Integrity
 

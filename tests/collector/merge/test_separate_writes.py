@@ -16,8 +16,8 @@ from collector.model.metric import Series, Value
 from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import NEVER, Scrape, Snapshot, Tick, with_rounded_times
 from collector.node.catalogue import CATALOGUE
-from collector.node.metrics.requests import ERRORS
-from collector.node.metrics.separate_writes import NEEDS, REQUESTS, SEPARATE_WRITES, VARIANT, with_separate_writes
+from collector.node.metrics.requests import ERRORS, REQUESTS
+from collector.node.metrics.separate_writes import NEEDS, SEPARATE_WRITES, VARIANT, with_separate_writes
 from exporters.results.summary.phase_summary import ERROR_SHARE, PhaseSummary, phase_values, with_error_share
 from exporters.results.summary.phase_summary import NEEDS as SUMMARY_NEEDS
 from exporters.rows.columns import Cell
