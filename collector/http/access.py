@@ -234,10 +234,10 @@ def _require_file(path: Path, field: str) -> None:
         path.open("rb").close()
     except OSError as error:
         raise AccessError(f"{path}: {error.strerror}", field) from None
-    except ValueError as error:
-        if isinstance(error, AccessError):
-            raise
-        raise AccessError(f"{path!s}: not a valid path", field) from None
+    except AccessError:
+        raise
+    except ValueError:
+        raise AccessError(f"{path}: not a valid path", field) from None
 
 
 class UntrustedServerError(OSError):

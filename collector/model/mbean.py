@@ -155,7 +155,7 @@ class MBeanRequest:
             value = response_value
             if self.several:
                 value = response_value.get(attribute) if isinstance(response_value, dict) else None
-            if path and bean.attribute != VALUES and not bean.called:
+            if path and not bean.called:
                 value = value.get(path) if isinstance(value, dict) else None
             values.update(_series_values(bean, series, value))
         return values
@@ -215,8 +215,7 @@ def mbean_requests(
                     continue
                 key = (bean.name.format_map(labels), bean.attribute == VALUES, interval)
                 groups.setdefault(key, []).append((bean, series))
-    reads = [_mbean_request(name, is_values, interval, parts) for (name, is_values, interval), parts in groups.items()]
-    return reads + calls
+    return [*(_mbean_request(*key, parts) for key, parts in groups.items()), *calls]
 
 
 def _mbean_request(

@@ -57,10 +57,7 @@ BEANS = (
         unit="bytes",
     ),
     total(
-        "cassandra_streams_active",
-        "Number of active outbound streams.",
-        _STREAMS + "ActiveOutboundStreams",
-        "Count",
+        "cassandra_streams_active", "Number of active outbound streams.", _STREAMS + "ActiveOutboundStreams", "Count"
     ),
     counter("cassandra_read_repairs_attempted_total", "Number of attempted read repairs.", _REPAIR + "Attempted"),
     counter(
