@@ -68,7 +68,8 @@ def packed_series(recording: Recording, clock: ClockCorrection, run: str, max_se
 
 
 def _take(block: Block, rates: BlockRates, values: _TableParts, buckets: _TableParts, clock: ClockCorrection) -> None:
-    times = np.asarray([round(clock.reference_s(tick.time_s) * 1000) for tick in block.ticks], np.int64)
+    times_s = (block.clock_at(line, clock).reference_s(tick.time_s) for line, tick in enumerate(block.ticks))
+    times = np.asarray([round(time_s * 1000) for time_s in times_s], np.int64)
     number = values.series_numbers(rates.keys)
     is_mixed = np.zeros(len(rates.keys), bool)
     is_mixed[list(rates.mixed)] = True

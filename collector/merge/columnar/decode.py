@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import orjson
 
+from collector.merge.clock_correction import ClockCorrection
 from collector.merge.node_columns import Bools, Floats, Ints, integers, largest
 from collector.model.metric import Series
 from collector.model.snapshot import TIME_UNITS_PER_S, Event, Tick
@@ -215,6 +216,10 @@ class Block:
                 events[index].append(Event("no_answer", f"{sources[index]}: {problem}"))
         return [event for source_events in events for event in source_events]
 
+    def clock_at(self, line: int, clock: ClockCorrection) -> ClockCorrection:
+        """Return the correction at a line, given that of the node's clock."""
+        return clock.of_tick(self.head.session, self.first + line)
+
     def completion_times(self) -> dict[str, Floats]:
         """Return each source's completion times in seconds, one per line; NaN where the source is absent.
 
@@ -263,7 +268,12 @@ class Block:
         is_changed = changed_sizes > 0
         order, changed_sizes = order[is_changed], changed_sizes[is_changed]
         increases = increases[changed]
-        is_exact = bool(np.abs(increases.astype(np.float64)).sum() <= MAX_EXACT)
+        amounts = np.abs(increases.astype(np.float64))
+        is_exact = bool(amounts.sum() <= MAX_EXACT)
+        if not is_exact:
+            _, cells = np.unique(np.repeat(numbers[order], changed_sizes) * MAX_BUCKETS + buckets, return_inverse=True)
+            if np.bincount(cells, amounts).max() > MAX_SUM:
+                raise CodingError("bucket counts beyond 64 bits")
         return BucketIncreases(lines[order], numbers[order], changed_sizes, buckets, increases, is_exact)
 
 

@@ -73,13 +73,14 @@ class _NodeReader:
     integrity    the defects in the files.
     """
 
-    def __init__(self, clock: ClockCorrection, reductions: Sequence["_Reduction"]) -> None:
+    def __init__(self, clock: ClockCorrection, reductions: list["_Reduction"]) -> None:
         self.metrics: dict[str, Metric] = {}
         self.conflicting: set[str] = set()
         self.all_ticks: list[NodeTick] = []
         self.integrity = Integrity()
         self._clock = clock
-        self._reductions = list(reductions)
+        # Not a copy, because the caller removes those that it no longer needs.
+        self._reductions = reductions
         names = [reduction.names for reduction in reductions]
         self.names = None if None in names else {name for of_reduction in names for name in of_reduction or ()}
 
@@ -101,16 +102,13 @@ class _NodeReader:
             begins = False
         self.integrity += session.integrity
 
-    def _clock_at(self, block: Block, line: int) -> ClockCorrection:
-        return self._clock.of_tick(block.head.session, block.first + line) if self._clock.segments else self._clock
-
     def _node_ticks(self, block: Block, rates: BlockRates) -> list[NodeTick]:
         sources = block.head.sources
         zeros = np.zeros(len(block.ticks))
         covers_s = np.max([zeros, *(rates.covered.get(source, zeros) for source in sources)], axis=0).tolist()
         return [
             NodeTick(
-                self._clock_at(block, line).reference_s(tick.time_s),
+                block.clock_at(line, self._clock).reference_s(tick.time_s),
                 block.head.interval_s,
                 covered_s,
                 bool(block.events[line]) and has_failed(block.head, block.events[line]),
@@ -121,7 +119,7 @@ class _NodeReader:
 
     def _events_of(self, line: int, block: Block, rates: BlockRates) -> list[Event]:
         events = tick_events(block.ticks[line])
-        events += [with_reference_time(event, self._clock_at(block, line)) for event in block.events[line]]
+        events += [with_reference_time(event, block.clock_at(line, self._clock)) for event in block.events[line]]
         events += [Event("disagreement", text) for at, text in rates.disagreements if at == line]
         if line in rates.restarted:
             events.append(restart_event(rates.restarted[line]))

@@ -5,7 +5,7 @@ blocks again: lines that are malformed, repeat some of their ticks, have integer
 whose layout changes. This takes as long as a replay.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,6 +22,8 @@ from collector.recording.reader import Entry, Integrity, Reader, TickOrder, read
 
 # Up to this size, the changes of an integer in FULL_EVERY ticks can be added in any order with 64 bits.
 MAX_INTEGER = 1 << 51
+# The maximum number of values that are decoded at once; each takes up to 100 bytes.
+MAX_VALUES = 1 << 20
 
 
 @dataclass
@@ -79,15 +81,7 @@ class SessionRates:
             self._order.end(item)
 
     def _decoded(self, texts: Sequence[bytes]) -> Iterator[tuple[Block, BlockRates]]:
-        entries = []
-        for record in Reader(limit=self.limit).records(texts):
-            if not isinstance(record, Entry):
-                self._note(record)
-            elif record.head.session == self.session.head.session and not self._order.take(
-                record.head.session, record.start, record.number
-            ):
-                entries.append(record)
-        for part in _parts(entries):
+        for part in _parts(self._entries(texts)):
             try:
                 block = _block_of(part)
                 rates = self._rates_of(block, self._last_readings)
@@ -97,28 +91,39 @@ class SessionRates:
             else:
                 yield block, rates
 
+    def _entries(self, texts: Sequence[bytes]) -> Iterator[Entry]:
+        for record in Reader(limit=self.limit).records(texts):
+            if not isinstance(record, Entry):
+                self._note(record)
+            elif record.head.session == self.session.head.session and not self._order.take(
+                record.head.session, record.start, record.number
+            ):
+                yield record
 
-def _parts(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
+
+def _parts(entries: Iterable[Entry]) -> Iterator[Sequence[Entry]]:
     """Yield consecutive entries that form a block: with one header, and with one layout of each series."""
-    begin, lengths = 0, dict[SourceSeries, int]()
-    for index, entry in enumerate(entries):
+    part, lengths, values = list[Entry](), dict[SourceSeries, int](), 0
+    for entry in entries:
         new = {
             (scrape.source, series): _length(value)
             for scrape in entry.snapshot.scrapes
             for series, value in scrape.values.items()
         }
-        before = entries[index - 1]
-        if index > begin and (
-            index - begin == FULL_EVERY
-            or entry.head is not before.head
-            or (entry.start is not None and entry.number != before.number + 1)
+        values += len(new)
+        if part and (
+            len(part) == FULL_EVERY
+            or values > MAX_VALUES
+            or entry.head is not part[-1].head
+            or (entry.start is not None and entry.number != part[-1].number + 1)
             or any(lengths.get(key, length) != length for key, length in new.items())
         ):
-            yield entries[begin:index]
-            begin, lengths = index, {}
+            yield part
+            part, lengths, values = [], {}, len(new)
+        part.append(entry)
         lengths.update(new)
-    if entries:
-        yield entries[begin:]
+    if part:
+        yield part
 
 
 def _length(value: Value) -> int:

@@ -56,6 +56,20 @@ def test_merged_files_are_those_of_correct_clocks(folder: Path, run: RunCasstat)
         assert pq.read_table(Path("merged") / table).equals(pq.read_table(Path("expected") / table)), table
 
 
+def test_series_keep_their_times_if_a_clock_is_set(tmp_path: Path, run: RunCasstat) -> None:
+    from collector.arrow import pq
+
+    ticks = timed(busy("a", 40), lambda time_s: 60.0 * (time_s >= BEGIN_S + 20))
+    record(tmp_path / "run" / "nodes" / "a", ticks)
+    clocks = NodeClock(BEGIN_S - 1, 0.0, 0.001), NodeClock(BEGIN_S + 41, 60.0, 0.001)
+    node = RunNode("a", "a", "nodes/a", clocks=clocks)
+    write_run(tmp_path / "run", Run("run", BEGIN_S - 0.5, BEGIN_S + 39.5, "1", nodes=(node,)))
+    code, _, errors = run("merge", "run", "-o", "out", "--series")
+    assert (code, errors) == (0, "")
+    times = pq.read_table(Path("out") / "values")["time"].to_pylist()
+    assert sorted({time.timestamp() for time in times}) == [BEGIN_S + second for second in range(40)]
+
+
 def test_replayed_frames_are_those_of_correct_clocks(folder: Path) -> None:
     frames, expected = (
         list(RecordedFrames(MergeSettings((path,), interval=1.0)).history.frames)

@@ -288,6 +288,16 @@ def test_a_malformed_record_does_not_affect_other_nodes(
     assert all(answered in (1, 2) for _, answered in reads.values())
 
 
+@pytest.mark.parametrize("increase", [2**62 + 9, -(2**62) - 9])
+def test_a_bucket_count_beyond_64_bits_is_damage(
+    tmp_path: Path, lines: tuple[list[bytes], Path], increase: int
+) -> None:
+    original, intact = lines
+    huge = {"k": [2], "g": [3], "h": [f"{increase},"]}
+    malformed = [*original[:3], *(changed(line, huge) for line in original[3:6]), *original[6:]]
+    assert reads_with(tmp_path / "x", malformed, intact)[0] == (80, 2)
+
+
 @pytest.mark.parametrize("field", HEADS)
 def test_a_malformed_header_does_not_affect_other_nodes(
     tmp_path: Path, lines: tuple[list[bytes], Path], field: str

@@ -1,5 +1,6 @@
 """The columnar merge gives the same results as the reference merge."""
 
+import gc
 import shutil
 from collections.abc import Collection, Sequence
 from contextlib import closing
@@ -13,7 +14,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from collector.merge.clock_correction import IDENTITY, ClockCorrection
+from collector.merge.columnar import reduce, session_rates
 from collector.merge.columnar.reduce import reduced
+from collector.merge.columnar.session_rates import MAX_VALUES, SessionRates
 from collector.merge.grid import Grid, NodeInterval, SpanGrid
 from collector.merge.merge import merge, merge_all
 from collector.merge.merge_job import Job, NodeRun
@@ -23,7 +26,7 @@ from collector.model.sample import Sample
 from collector.model.snapshot import Event, Scrape, Snapshot, Tick, with_rounded_times
 from collector.node.catalogue import CATALOGUE
 from collector.recording import writer
-from collector.recording.header import Header
+from collector.recording.header import Header, SeriesLimit
 from collector.recording.reader import Integrity
 from collector.recording.writer import Journal, Limits
 from tests.collector.merge.recorded_nodes import assert_same_values
@@ -235,14 +238,36 @@ def test_a_metric_whose_kind_or_unit_changes_is_left_out(
     assert_same_intervals(write(folder, runs, heap=(HEAP, replace(HEAP, scale=2.0))), grid)
 
 
-@given(ticks(), st.floats(0, 1), GRIDS)
+@given(ticks(), st.floats(0, 1), GRIDS, st.sampled_from([20, MAX_VALUES]))
 @shared
-def test_ticks_of_a_partial_copy_count_once(folder: Path, snapshots: list[Snapshot], share: float, grid: Grid) -> None:
+def test_ticks_of_a_partial_copy_count_once(
+    folder: Path, snapshots: list[Snapshot], share: float, grid: Grid, max_values: int
+) -> None:
     """The copy is read first. It may end within a frame; the original then repeats the first ticks of that frame."""
     (file,) = write(folder, [snapshots]).glob("*.zst")
     content = file.read_bytes()
     (folder / f"0{file.name}").write_bytes(content[: round(share * len(content))])
-    assert_same_intervals(folder, grid)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(session_rates, "MAX_VALUES", max_values)
+        assert_same_intervals(folder, grid)
+
+
+def test_lines_that_are_decoded_one_by_one_become_small_blocks(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_rates, "MAX_VALUES", 20)
+    # The first number is beyond 64 bits.
+    values: dict[Series, Value] = {("requests_total", "Read"): 1 << 64, **{("sizes", str(n)): n for n in range(8)}}
+    (session,), _ = sessions([write(folder, [[Snapshot("n", Tick(n), (Scrape("a", n, values),)) for n in range(12)]])])
+    blocks = [block for block, _ in SessionRates(session, SeriesLimit(20, "n")).blocks()]
+    assert [len(block.ticks) for block in blocks] == [2, 2, 1] * 2 + [2]
+
+
+def test_the_sums_of_a_job_are_discarded_when_its_columns_are_made(folder: Path) -> None:
+    ((recording,), _) = recordings(sessions([write(folder, [[Snapshot("n", Tick(1.0), ())]])])[0])
+    sums = [
+        sum(type(item) is reduce._Reduction for item in gc.get_objects())
+        for _ in reduced(recording, [Job(Grid(1.0), {}, None, interval_count)] * 3)
+    ]
+    assert sums == [2, 1, 0]
 
 
 @given(st.lists(ticks(), min_size=1, max_size=3), GRIDS, st.sampled_from(CLOCKS), st.none() | WANTED)
