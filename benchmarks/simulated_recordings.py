@@ -9,7 +9,7 @@ from pathlib import Path
 
 from collector.model.snapshot import Snapshot, Tick
 from collector.recording.writer import Journal, Limits
-from collector.simulation.simulated_cluster import CALM, SimulatedNode, header_of, simulated_node
+from collector.simulation.simulated_cluster import CALM, SimulatedNode, header_of
 
 BEGIN_TIME_S = 1_700_000_000.0
 # With one table, a tick has about as many values as one of a real node that records only the columns of the line.
@@ -44,5 +44,5 @@ def _record(folder: Path, nodes: int, ticks: int, number: int) -> None:
     path = folder / f"node{number:03d}"
     # The folder gets its final name once the recording is complete.
     unfinished = path.with_name(f".{path.name}")
-    record(simulated_node(number, nodes, TABLES, disturbances=CALM), unfinished, ticks)
+    record(SimulatedNode(number, nodes, TABLES, disturbances=CALM), unfinished, ticks)
     unfinished.rename(path)

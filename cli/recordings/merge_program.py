@@ -4,7 +4,6 @@ import io
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import partial
@@ -186,40 +185,23 @@ def write_series(settings: MergeSettings, folder: Path, cluster: MergeCluster | 
     With a cluster, its workers make the files. Raises CasstatError, TooManySeriesError and click.UsageError.
     """
     require_packages("--series", *ANALYSIS, "pyarrow")
+    from exporters.rows import parquet_series
+    from exporters.rows.row_files import write_files
+
     source = run_at(settings.paths)
     node_recordings = _recordings(settings, source, quiet=True, cluster=cluster)
     clocks = _clocks(settings, node_recordings, source)
-    with output_folder(folder):
-        for write in _series_writers(settings, folder, node_recordings, clocks, cluster):
-            yield from write()
-
-
-def _series_writers(
-    settings: MergeSettings,
-    folder: Path,
-    node_recordings: list["Recording"],
-    clocks: "dict[str, ClockCorrection]",
-    cluster: MergeCluster | None,
-) -> Iterator[Callable[[], list[Path]]]:
-    """Yield, for each recording, a function that writes its files and returns their paths."""
-    from exporters.rows.parquet_series import packed_series
-    from exporters.rows.parquet_series import write_series as write
-
     run = run_name(settings)
-    if cluster is None:
-        for recording in node_recordings:
-            yield partial(write, recording, clocks[recording.node], folder, run, settings.max_series)
-        return
-    task = partial(packed_series, run=run, max_series=settings.max_series)
-    for files in cluster.results(task, node_recordings, clocks):
-        yield partial(_write_result, folder, files)
-
-
-def _write_result(folder: Path, files: "Future[Files]") -> list[Path]:
-    """Write files once their content is known; return their paths."""
-    from exporters.rows.row_files import write_files
-
-    return write_files(folder, files.result())
+    with output_folder(folder):
+        if cluster is None:
+            for recording in node_recordings:
+                yield from parquet_series.write_series(
+                    recording, clocks[recording.node], folder, run, settings.max_series
+                )
+        else:
+            task = partial(parquet_series.packed_series, run=run, max_series=settings.max_series)
+            for files in cluster.results(task, node_recordings, clocks):
+                yield from write_files(folder, files.result())
 
 
 def write_node(folder: Path, run: str, choice: "Choice", node: "NodeRun") -> "WrittenFiles":
@@ -319,7 +301,11 @@ def _grid_of(settings: MergeSettings, node_recordings: list["Recording"], source
     sessions = [session for recording in node_recordings for session in recording.sessions]
     first_s, last_s = min(session.begin_s for session in sessions), max(session.end_s for session in sessions)
     begin_s, end_s = _span(settings, source, first_s, last_s)
-    return Grid(_interval(settings, node_recordings, min(end_s, last_s) - max(begin_s, first_s)), begin_s, end_s)
+    slowest = max(
+        ((session.head.interval_s, recording.node) for recording in node_recordings for session in recording.sessions),
+        key=itemgetter(0),
+    )
+    return Grid(interval_for(settings, *slowest, min(end_s, last_s) - max(begin_s, first_s)), begin_s, end_s)
 
 
 def _span(settings: MergeSettings, source: "Run | None", first_s: float, last_s: float) -> tuple[float, float]:
@@ -335,14 +321,6 @@ def _span(settings: MergeSettings, source: "Run | None", first_s: float, last_s:
     # Ticks often fall exactly on the limits; an error in a clock's offset must not exclude them.
     error_s = max((clock.error_s for node in source.nodes for clock in node.clocks), default=0.0)
     return begin_s - error_s, end_s + error_s
-
-
-def _interval(settings: MergeSettings, node_recordings: list["Recording"], length_s: float) -> float:
-    """Return the interval, in seconds, for a time range of `length_s`. Raises click.BadParameter."""
-    sessions = [
-        (session.head.interval_s, recording.node) for recording in node_recordings for session in recording.sessions
-    ]
-    return interval_for(settings, *max(sessions, key=itemgetter(0)), length_s)
 
 
 def interval_for(settings: MergeSettings, slowest_s: float, slowest: str, length_s: float) -> float:

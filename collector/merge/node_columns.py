@@ -3,7 +3,7 @@
 import struct
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -50,6 +50,50 @@ def integers(numbers: Sequence[int]) -> Ints:
         raise OverflowError(str(error)) from None
 
 
+# For each function that combines two values, the value that changes none.
+_NEUTRAL: Mapping[np.ufunc, float] = {np.add: 0.0, np.maximum: -np.inf, np.minimum: np.inf}
+
+
+class Totals:
+    """Totals over blocks or nodes: for each key, arrays with one row per interval, as many as there are functions.
+
+    functions  those that combine two values.
+    """
+
+    def __init__(self, *functions: np.ufunc) -> None:
+        self.functions = functions
+        self.arrays: dict[Any, tuple[Any, ...]] = {}
+
+    def add(self, key: object, height: int, rows: slice | Ints, *values: float | Array) -> None:
+        """Add values in some of the `height` rows; there must be no duplicates among them."""
+        if key not in self.arrays:
+            self.arrays[key] = tuple(np.full(height, _NEUTRAL[function]) for function in self.functions)
+        for total, value, combine in zip(self.arrays[key], values, self.functions, strict=True):
+            total[rows] = combine(total[rows], value)
+
+    def extend(self, height: int, new_rows: Ints) -> None:
+        """Extend the arrays to `height` rows; `new_rows` are the numbers of the previous ones among them."""
+        for key, arrays in self.arrays.items():
+            pairs = zip(arrays, self.functions, strict=True)
+            self.arrays[key] = tuple(wider(array, height, new_rows, _NEUTRAL[function]) for array, function in pairs)
+
+    def join(self, other: "Totals") -> None:
+        """Add other totals, which have the same rows."""
+        for key, arrays in other.arrays.items():
+            if key not in self.arrays:
+                self.arrays[key] = arrays
+                continue
+            for total, addend, combine in zip(self.arrays[key], arrays, self.functions, strict=True):
+                combine(total, addend, out=total)
+
+
+def wider(array: Array, height: int, new_rows: Ints, empty: float) -> Array:
+    """Return an array with `height` rows, of which `new_rows` are those of `array` and the others are `empty`."""
+    extended = np.full((height, *array.shape[1:]), empty, array.dtype)
+    extended[new_rows] = array
+    return extended
+
+
 @dataclass
 class IntervalSums:
     """Sums over the ticks in each interval, by series; each array has one row per interval.
@@ -60,7 +104,7 @@ class IntervalSums:
     """
 
     counters: dict[Series, tuple[Floats, Floats]] = field(default_factory=dict)
-    gauges: dict[Series, tuple[Ints, Floats, Floats, Floats]] = field(default_factory=dict)
+    gauges: dict[Series, tuple[Floats, Floats, Floats, Floats]] = field(default_factory=dict)
     histograms: dict[Series, dict[int, tuple[Ints, Ints]]] = field(default_factory=dict)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
+from itertools import chain, count
 from pathlib import Path
 
 from collector.merge import aggregation
@@ -309,7 +310,7 @@ class _Names:
     def __init__(self, notes: list[str]) -> None:
         self._notes = notes
         self._used = {aggregation.NAME}
-        self._next_number: dict[str, int] = {}
+        self._numbered: dict[str, Iterator[str]] = {}
 
     def name_of(self, group: Sequence[Session]) -> str:
         """Return an unused name for a group; add a note if its node was renamed or its name is already in use."""
@@ -317,7 +318,8 @@ class _Names:
         others = sorted({session.node for session in group} - {name})
         if others:
             self._notes.append(f"{name} was also recorded as {', '.join(others)} (same process)")
-        unique = name if name not in self._used else self._numbered(name)
+        numbered = self._numbered.setdefault(name, (f"{name}~{number}" for number in count(2)))
+        unique = next(other for other in chain([name], numbered) if other not in self._used)
         self._used.add(unique)
         if unique != name:
             why = f"two nodes are named {name} at the same time: the one"
@@ -325,13 +327,6 @@ class _Names:
                 why = f"{name} is the name of the total over all nodes: the node"
             self._notes.append(f"{why} in {group[-1].folder} is shown as {unique}")
         return unique
-
-    def _numbered(self, name: str) -> str:
-        number = self._next_number.get(name, 2)
-        while f"{name}~{number}" in self._used:
-            number += 1
-        self._next_number[name] = number + 1
-        return f"{name}~{number}"
 
 
 def _without_overlaps(group: Sequence[Session], notes: list[str]) -> list[Session]:

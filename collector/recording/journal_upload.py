@@ -17,10 +17,9 @@ from pathlib import Path
 from collector.file_access import replace_file
 from collector.printable import count_text, local_time
 from collector.recording.codec import MALFORMED, MAX_TIME_S, tick_of
-from collector.recording.frames import MAGIC, Frames, last_footer, parsed
+from collector.recording.frames import FIRST_BLOCK_BYTES, MAGIC, Frames, frame_starts, last_footer, parsed
 from collector.recording.header import header_of
 from collector.recording.object_store import ObjectStore, ObjectStoreError, part_key, parts_of
-from collector.recording.trimming import FIRST_BLOCK_BYTES, frame_starts
 from collector.recording.writer import BEGUN, files_of, sort_key
 
 # A part ends before the first frame that begins this long after it, or that makes it this large. With ticks a second

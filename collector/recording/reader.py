@@ -6,12 +6,13 @@ missing, and whether a recording is complete.
 """
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import astuple, dataclass, replace
 from operator import add
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Generic, TypeVar
 
 from collector.model.metric import Series, Value
 from collector.model.snapshot import Scrape, Snapshot, Tick
@@ -61,28 +62,29 @@ def sequence_number_of(content: Mapping[str, Any], start: FileStart | None, expe
     return number
 
 
-class Reader:
-    """Reads a file that may still be growing: yields entries, footers, and a `Damage` for each damaged part."""
+Record = TypeVar("Record")
 
-    def __init__(self, offset: int = 0, limit: SeriesLimit | None = None) -> None:
-        """Begin at `offset`, the file offset of a frame; `limit` bounds the number of series."""
-        self._frames = Frames(offset)
-        self._limit = limit
+
+class LineReader(ABC, Generic[Record]):
+    """Follows the records of a file, which may still be growing; `_record` makes what is yielded for one.
+
+    frames               the frames that contain the lines.
+    lost, start, number  those of the last record; see `Entry`.
+    """
+
+    def __init__(self, offset: int = 0) -> None:
+        """Begin at `offset`, the file offset of a frame."""
+        self.frames = Frames(offset)
+        self.lost = 0
+        self.start: FileStart | None = None
+        self.number = 0
         self._head: Header | None = None
-        self._state = DeltaState()
-        self._lost = 0
-        self._start: FileStart | None = None
-        self._number = 0
 
-    def feed(self, data: bytes) -> Iterator[Entry | Damage | Footer]:
-        """Take the next bytes; yield the records that they complete, and a `Damage` for each damaged part."""
-        yield from self.records(self._frames.feed(data))
+    @abstractmethod
+    def _record(self, head: Header, text: bytes, content: dict[str, Any]) -> Record:
+        """Return what is yielded for a record. Raises one of the errors in MALFORMED."""
 
-    def end(self) -> Iterator[Entry | Damage | Footer]:
-        """Report data missing at the end of the input, and yield pending records that follow damage."""
-        yield from self.records(self._frames.end())
-
-    def records(self, lines: Iterable[bytes | Damage]) -> Iterator[Entry | Damage | Footer]:
+    def records(self, lines: Iterable[bytes | Damage]) -> Iterator[Record | Damage | Footer]:
         """Take the next lines; yield their records, and a `Damage` for each damaged part and each malformed record."""
         for line in lines:
             if isinstance(line, Damage):
@@ -90,32 +92,55 @@ class Reader:
                 self._head = None
                 yield line
             else:
-                yield from self._entry(line)
+                yield from self._read(line)
 
-    def _entry(self, text: bytes) -> Iterator[Entry | Damage | Footer]:
+    def _read(self, text: bytes) -> Iterator[Record | Damage | Footer]:
         try:
             content = parsed(text)
             if "end" in content:
                 self._head = None
-                yield footer_of(content["end"], self._frames.begin)
+                yield footer_of(content["end"], self.frames.begin)
                 return
-            expected: int | None = self._number + 1
+            expected: int | None = self.number + 1
             if "head" in content:
-                self._head, self._state = header_of(content["head"]), DeltaState()
-                self._lost, self._start = lost_ticks_of(content["head"]), file_start_of(content["head"])
-                expected = None
+                self._head, expected = header_of(content["head"]), None
+                self.lost, self.start = lost_ticks_of(content["head"]), file_start_of(content["head"])
             elif self._head is None:
                 # The record follows damage that has already been reported.
                 return
-            self._number = sequence_number_of(content, self._start, expected)
-            if self._limit is not None:
-                self._limit.take(content.get("s", ()))
-            snapshot = decoded(self._state, content)
+            self.number = sequence_number_of(content, self.start, expected)
+            record = self._record(self._head, text, content)
         except MALFORMED as error:
             self._head = None
-            yield Damage(self._frames.position, f"malformed record: {error}")
+            yield Damage(self.frames.position, f"malformed record: {error}")
             return
-        yield Entry(self._head, snapshot, self._lost, self._frames.begin, self._start, self._number)
+        yield record
+
+
+class Reader(LineReader[Entry]):
+    """Yields entries, footers, and a `Damage` for each damaged part."""
+
+    def __init__(self, offset: int = 0, limit: SeriesLimit | None = None) -> None:
+        """Begin at `offset`, the file offset of a frame; `limit` bounds the number of series."""
+        super().__init__(offset)
+        self._limit = limit
+        self._state = DeltaState()
+
+    def feed(self, data: bytes) -> Iterator[Entry | Damage | Footer]:
+        """Take the next bytes; yield the records that they complete, and a `Damage` for each damaged part."""
+        yield from self.records(self.frames.feed(data))
+
+    def end(self) -> Iterator[Entry | Damage | Footer]:
+        """Report data missing at the end of the input, and yield pending records that follow damage."""
+        yield from self.records(self.frames.end())
+
+    def _record(self, head: Header, text: bytes, content: dict[str, Any]) -> Entry:
+        if "head" in content:
+            self._state = DeltaState()
+        if self._limit is not None:
+            self._limit.take(content.get("s", ()))
+        snapshot = decoded(self._state, content)
+        return Entry(head, snapshot, self.lost, self.frames.begin, self.start, self.number)
 
 
 def read_lines(path: Path) -> Iterator[bytes | Damage]:

@@ -4,9 +4,7 @@ The file is read twice, to bound the use of memory: `extent_of` finds the frames
 copies them.
 """
 
-import os
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
@@ -14,55 +12,28 @@ from typing import Any
 
 import zstandard
 
-from collector.recording.codec import MALFORMED, tick_of
-from collector.recording.frames import (
-    BLOCK_HEADER_BYTES,
-    FRAME,
-    MAX_BLOCK_BYTES,
-    MAX_WINDOW_BYTES,
-    MIN_HEADER_BYTES,
-    RESERVED,
-    RLE,
-    Damage,
-    Footer,
-    Frames,
-    block_header,
-    footer_of,
-    parsed,
-    resealed,
-    sealed,
-)
-from collector.recording.header import (
-    FULL_EVERY,
-    FileStart,
-    Header,
-    file_start_of,
-    header_of,
-    look_back_s,
-    lost_ticks_of,
-)
-from collector.recording.reader import CHUNK_BYTES, sequence_number_of
+from collector.recording.codec import tick_of
+from collector.recording.frames import Damage, Footer, Frames, resealed, sealed
+from collector.recording.header import FileStart, Header, look_back_s
+from collector.recording.reader import CHUNK_BYTES, LineReader
 from collector.recording.writer import COMPRESSION
 
 RecordPosition = tuple[int, int]
 """A record's position: the file offset of its zstd frame, and the number of readable records before it in the frame."""
-SEARCH_BYTES = 1 << 20
-# A frame's header has at most 18 bytes (RFC 8878, 3.1.1).
-FIRST_BLOCK_BYTES = 18 + BLOCK_HEADER_BYTES + MAX_BLOCK_BYTES
-# The beginning of a full record, as `writer` and `encoding` write it. Names cannot contain these keys, because their
-# quotation marks are escaped.
-FULL_RECORD = re.compile(
-    rb'\{"head":\{.*?"interval_s":(?P<interval_s>[\d.]+),.*?"q":\d+,"t":(?P<time_s>[\d.]+)[,}]', re.DOTALL
-)
 
 
 @dataclass(frozen=True)
 class RawRecord:
-    """A readable record: its position, JSON text and parsed content, and its tick's number and time."""
+    """A readable record: its position, JSON text and parsed content, and its tick's number and time.
+
+    head, start  those of its full record, as in `FrameSummary`.
+    """
 
     position: RecordPosition
     text: bytes
     content: dict[str, Any]
+    head: Header
+    start: FileStart | None
     number: int
     time_s: float
 
@@ -76,35 +47,17 @@ def raw_records(
     The records are checked as `Reader` does, but their values are not decoded.
     Calls `check` at least once per record; it may raise an exception to stop. Raises OSError.
     """
-    frames = Frames(offset)
-    start: FileStart | None = None
-    # Whether the current frame has been readable so far, the number of its next tick, and its last record's position.
-    is_readable = False
-    expected: int | None = None
-    position: RecordPosition = (-1, 0)
-    for line in _lines(path, frames, offset, check, growing=growing):
-        if isinstance(line, Damage):
-            is_readable = False
-            yield line
-            continue
-        try:
-            content = parsed(line)
-            if "end" in content:
-                is_readable = False
-                yield footer_of(content["end"], frames.begin)
-                continue
-            if "head" in content:
-                header_of(content["head"])
-                lost_ticks_of(content["head"])
-                start, expected, is_readable = file_start_of(content["head"]), None, True
-            if is_readable:
-                number = sequence_number_of(content, start, expected)
-                expected = number + 1
-                position = frames.begin, position[1] + 1 if position[0] == frames.begin else 0
-                yield RawRecord(position, line, content, number, tick_of(content).time_s)
-        except MALFORMED as error:
-            is_readable = False
-            yield Damage(frames.position, f"malformed record: {error}")
+    reader = _RawReader(offset)
+    yield from reader.records(_lines(path, reader.frames, offset, check, growing=growing))
+
+
+class _RawReader(LineReader[RawRecord]):
+    _position: RecordPosition = (-1, 0)
+
+    def _record(self, head: Header, text: bytes, content: dict[str, Any]) -> RawRecord:
+        begin, (frame, number) = self.frames.begin, self._position
+        self._position = begin, number + 1 if frame == begin else 0
+        return RawRecord(self._position, text, content, head, self.start, self.number, tick_of(content).time_s)
 
 
 def _lines(
@@ -118,77 +71,6 @@ def _lines(
                 check()
                 yield line
     yield from (line for line in frames.end() if not (growing and isinstance(line, Damage)))
-
-
-@dataclass(frozen=True)
-class FrameStart:
-    """A frame's offset in the file, the time of its first tick, and how long a frame takes unless ticks are missed."""
-
-    offset: int
-    time_s: float
-    length_s: float
-
-
-def frame_range(file: int, size_bytes: int, from_s: float, to_s: float) -> tuple[int, int]:
-    """Return the range (first byte, byte after the last) of the frames that may have ticks from `from_s` to `to_s`.
-
-    It includes the frame before and the one after, whose sequence numbers show whether ticks are missing. It is the
-    whole file if no frame's time is known, for example in an older format. `file` is a descriptor, and only the first
-    `size_bytes` of the file are considered. Raises OSError.
-    """
-    frames = list(frame_starts(file, 0, size_bytes))
-    if not frames:
-        return 0, size_bytes
-    kept = [index for index in range(len(frames)) if _may_overlap(frames[index : index + 2], from_s, to_s)]
-    # All ticks may be later than the range.
-    first, last = (kept[0], kept[-1]) if kept else (0, 0)
-    end = frames[last + 2].offset if last + 2 < len(frames) else size_bytes
-    return frames[first - 1].offset if first else 0, end
-
-
-def _may_overlap(frames: Sequence[FrameStart], from_s: float, to_s: float) -> bool:
-    """Return whether the first of these frames may have a tick in the time range; the second one follows, if any.
-
-    If the clock was changed within the frame, ticks before the change follow the frame's beginning by at most its
-    length, and ticks after the change precede its end by at most that.
-    """
-    frame = frames[0]
-    end_s = frames[1].time_s if len(frames) > 1 else inf
-    return min(frame.time_s, end_s - frame.length_s) <= to_s and from_s <= max(frame.time_s + frame.length_s, end_s)
-
-
-def frame_starts(file: int, begin: int, end: int) -> Iterator[FrameStart]:
-    """Yield the frames of a file that begin between two offsets and whose first record can be read. Raises OSError."""
-    for offset in _frame_offsets(file, begin, end):
-        match = FULL_RECORD.match(_first_block(os.pread(file, min(FIRST_BLOCK_BYTES, end - offset), offset)))
-        if match:
-            try:
-                yield FrameStart(offset, float(match["time_s"]), FULL_EVERY * float(match["interval_s"]))
-            except ValueError:
-                continue
-
-
-def _frame_offsets(file: int, begin: int, end: int) -> Iterator[int]:
-    """Yield the offsets at which a frame may begin, including those of data that looks like a frame's header."""
-    for chunk in range(begin, end, SEARCH_BYTES):
-        data = os.pread(file, min(SEARCH_BYTES + MIN_HEADER_BYTES, end - chunk), chunk)
-        for match in FRAME.finditer(data):
-            if match.start() < SEARCH_BYTES:
-                yield chunk + match.start()
-
-
-def _first_block(data: bytes) -> bytes:
-    """Return the decompressed first block of a frame; b"" if it cannot be decompressed."""
-    try:
-        begin = zstandard.frame_header_size(data)
-        end = begin + BLOCK_HEADER_BYTES
-        _, kind, size = block_header(data[begin:end])
-        if kind in (RLE, RESERVED) or size > MAX_BLOCK_BYTES:
-            return b""
-        decompressor = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW_BYTES).decompressobj()
-        return decompressor.decompress(data[: end + size])
-    except zstandard.ZstdError:
-        return b""
 
 
 @dataclass
@@ -277,10 +159,7 @@ def extent_of(
         else:
             if "head" in record.content:
                 previous = frame
-                head = record.content["head"]
-                frame = FrameSummary(
-                    record.position, header_of(head), file_start_of(head), record.number, record.number
-                )
+                frame = FrameSummary(record.position, record.head, record.start, record.number, record.number)
                 if extent.last is not None and extent.following is None:
                     extent.following = frame
             if frame is not None:
@@ -349,7 +228,7 @@ def trimmed(path: Path, extent: Extent, check: Callable[[], None] = lambda: None
             yield zstandard.compress(sealed(_footer(extent, last, first_number, span, size + len(data)).content()))
 
 
-def _same_start(frame: FrameSummary, other: FrameSummary) -> bool:
+def _same_start(frame: FrameSummary | RawRecord, other: FrameSummary) -> bool:
     return (frame.head.session, frame.start) == (other.head.session, other.start)
 
 
@@ -367,9 +246,7 @@ def _first_number(extent: Extent, first: FrameSummary) -> int:
 def _line(record: RawRecord, first: FrameSummary, begin: int) -> bytes:
     """Return a record's line; a header of the first frame's session and file gets `begin` as the first number."""
     head = record.content.get("head")
-    if head is None or first.start is None or first.start.first == begin:
-        return resealed(record.text)
-    if (header_of(head).session, file_start_of(head)) != (first.head.session, first.start):
+    if head is None or first.start is None or first.start.first == begin or not _same_start(record, first):
         return resealed(record.text)
     return sealed({**record.content, "head": {**head, "first": begin}})
 

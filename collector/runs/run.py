@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from collector.merge.clock_correction import IDENTITY, ClockCorrection
+from collector.printable import unique_text
 
 TOTAL = "total"
 """The name of all measured phases together."""
@@ -264,10 +265,7 @@ def _with_different_names(phases: Sequence[RunPhase]) -> tuple[RunPhase, ...]:
     for phase in phases:
         # A mark's text may be a reserved name.
         reserved = {TOTAL, *((WARM_UP, COOL_DOWN) if phase.measured else ())}
-        name, number = phase.name, 1
-        while name in names | reserved:
-            number += 1
-            name = f"{phase.name} ({number})"
+        name = unique_text(phase.name, names | reserved)
         names.add(name)
         renamed.append(RunPhase(name, phase.begin_s, phase.end_s, phase.measured))
     return tuple(renamed)

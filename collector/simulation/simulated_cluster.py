@@ -91,11 +91,21 @@ class Traffic:
 class SimulatedNode:
     """Returns snapshots as the sampler of a real node with Jolokia does."""
 
-    def __init__(self, identity: Identity, size: int, tables: int, seed: str, disturbances: Disturbances) -> None:
-        """Create a node of a cluster with `size` nodes; `seed` determines all values."""
-        generator = Random(seed)  # noqa: S311 - not for secrets
-        self.identity = identity
-        self._seed = seed
+    def __init__(
+        self,
+        number: int,
+        size: int,
+        tables: int,
+        *,
+        seed: int = SEED,
+        cluster: str = CLUSTER,
+        disturbances: Disturbances = DEFAULT,
+    ) -> None:
+        """Create a node of a cluster with `size` nodes; `seed` and `number` determine its values."""
+        self._seed = f"{seed} {number}"
+        generator = Random(self._seed)  # noqa: S311 - not for secrets
+        rack, address = number // DATACENTRES % RACKS, f"10.{number // 62500}.{number // 250 % 250}.{1 + number % 250}"
+        self.identity = Identity(cluster, f"dc{1 + number % DATACENTRES}", f"rack{1 + rack}", address)
         self._rules = series_rules(tables)
         self._tables = tables
         self.lifecycle = Lifecycle(
@@ -110,12 +120,12 @@ class SimulatedNode:
             for operation in ("Read", "Write")
         }
         # Machines of different clusters differ even if their nodes have the same values.
-        machine = _boot_id(Random(f"{seed} {identity.cluster}"))  # noqa: S311 - not for secrets
+        machine = _boot_id(Random(f"{self._seed} {cluster}"))  # noqa: S311 - not for secrets
         self.placement = Placement(machine, "net:[4026531840]", DISK, INTERFACE)
         self._names: Values = {
-            ("cassandra_cluster_name",): identity.cluster,
-            ("cassandra_datacenter",): identity.dc,
-            ("cassandra_rack",): identity.rack,
+            ("cassandra_cluster_name",): cluster,
+            ("cassandra_datacenter",): self.identity.dc,
+            ("cassandra_rack",): self.identity.rack,
             ("cassandra_endpoints_live",): size,
             ("cassandra_endpoints_up",): size,
         }
@@ -223,22 +233,9 @@ def simulated_cluster(
 ) -> list[SimulatedNode]:
     """Return the nodes; a node's values depend on the seed and its number, its names also on the cluster's."""
     return [
-        simulated_node(number, size, tables, seed=seed, cluster=cluster, disturbances=disturbances)
+        SimulatedNode(number, size, tables, seed=seed, cluster=cluster, disturbances=disturbances)
         for number in range(size)
     ]
-
-
-def simulated_node(
-    number: int,
-    size: int,
-    tables: int,
-    *,
-    seed: int = SEED,
-    cluster: str = CLUSTER,
-    disturbances: Disturbances = DEFAULT,
-) -> SimulatedNode:
-    """Return one node of the cluster that `simulated_cluster` returns."""
-    return SimulatedNode(_identity(cluster, number), size, tables, f"{seed} {number}", disturbances)
 
 
 def header_of(node: SimulatedNode, interval_s: float, session: str, writer: str) -> Header:
@@ -258,9 +255,3 @@ def header_of(node: SimulatedNode, interval_s: float, session: str, writer: str)
         interface=where.interface,
         metrics=tuple(CATALOGUE.values()),
     )
-
-
-def _identity(cluster: str, number: int) -> Identity:
-    rack = number // DATACENTRES % RACKS
-    address = f"10.{number // 62500}.{number // 250 % 250}.{1 + number % 250}"
-    return Identity(cluster, f"dc{1 + number % DATACENTRES}", f"rack{1 + rack}", address)

@@ -16,8 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from collector.recording.frames import last_footer
-from collector.recording.trimming import frame_range
+from collector.recording.frames import frame_range, last_footer
 from collector.recording.writer import SUFFIX, files_of
 from exporters.api.agent_api import AgentApi
 from exporters.api.responses import error_response, json_response, time_parameter

@@ -77,8 +77,8 @@ def _take(block: Block, rates: BlockRates, values: _TableParts, buckets: _TableP
     is_integer = ~is_mixed[column]
     real = np.where(is_integer, np.nan, rates.values[line_index, column])
     values.parts.append((times[line_index], number[column], rates.exact[line_index, column], real, is_integer))
-    increases = rates.buckets
-    length = np.asarray([rates.lengths.get(index, 0) for index in range(len(rates.keys))], np.int64)
+    increases = rates.histograms.buckets
+    length = np.asarray([rates.histograms.lengths.get(index, 0) for index in range(len(rates.keys))], np.int64)
     positive = increases.increases > 0
     line_index, column = (
         np.repeat(indices, increases.sizes)[positive] for indices in (increases.lines, increases.columns)

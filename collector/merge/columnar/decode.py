@@ -145,7 +145,6 @@ class Block:
     histograms     the encoded bucket increases of the changed histograms.
     first_buckets  for each changed histogram, the bucket of its first increase.
     events     for each line, the recorded events, without those that are derived from values.
-    texts      the lines as read.
     """
 
     head: Header
@@ -163,7 +162,6 @@ class Block:
     histograms: Changes = field(default_factory=Changes)
     first_buckets: list[int] = field(default_factory=list)
     events: list[list[Event]] = field(default_factory=list)
-    texts: list[bytes] = field(default_factory=list)
 
     def add(self, line: dict[str, Any], series: Sequence[tuple[str, Series]]) -> None:
         """Add the next line; `series` are its new series. Raises one of the MALFORMED exceptions if it is malformed."""
@@ -357,43 +355,35 @@ class _NewSeries:
         return self._series
 
 
-@dataclass(frozen=True)
-class UnusualLines:
-    """Lines up to the next full record that include one that cannot be added to a block."""
+def blocks(
+    lines: Iterable[bytes | Damage], limit: SeriesLimit
+) -> Iterator[tuple[Block | None, list[bytes]] | Damage | Footer]:
+    """Yield a file's blocks with their lines, damage and footers in order; after damage, continue with the next block.
 
-    texts: list[bytes]
-
-    @classmethod
-    def after(cls, block: "Block | UnusualLines | None") -> "UnusualLines":
-        """Return the lines read so far, to which the unusual one must be added."""
-        return cls([] if block is None else block.texts)
-
-
-def blocks(lines: Iterable[bytes | Damage], limit: SeriesLimit) -> Iterator[Block | UnusualLines | Damage | Footer]:
-    """Yield a file's blocks, damage and footers in order; after damage, continue with the next full record.
-
+    Lines up to the next full record that include one which cannot be added to a block have None instead of a block.
     Raises TooManySeriesError.
     """
-    block: Block | UnusualLines | None = None
+    block: Block | None = None
+    texts: list[bytes] = []
     headers, new_series = _Headers(), _NewSeries(limit)
     for text in lines:
+        begun, is_malformed = None, False
         try:
             line, begun = headers.begun(text)
         except MALFORMED:
-            line, begun = {}, None
-            block = UnusualLines.after(block)
+            block, is_malformed = None, True
         if begun is not None:
-            if block is not None:
-                yield block
-            block = begun if isinstance(begun, Block) else None
-        if isinstance(block, Block):
+            if texts:
+                yield block, texts
+            block, texts = begun if isinstance(begun, Block) else None, []
+        if block is not None:
             try:
                 block.add(line, new_series.of(line))
             except MALFORMED:
-                block = UnusualLines.after(block)
+                block, is_malformed = None, True
         if isinstance(begun, Damage | Footer):
             yield begun
-        elif block is not None and isinstance(text, bytes):
-            block.texts.append(text)
-    if block is not None:
-        yield block
+        elif isinstance(text, bytes) and (texts or block is not None or is_malformed):
+            texts.append(text)
+    if texts:
+        yield block, texts

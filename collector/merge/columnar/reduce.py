@@ -20,7 +20,7 @@ from collector.merge.columnar.session_rates import SessionRates
 from collector.merge.coverage import NodeTick, has_failed, unknown_times
 from collector.merge.grid import Grid
 from collector.merge.merge_job import Job
-from collector.merge.node_columns import Array, Bools, Floats, IntervalSums, Ints, NodeColumns, as_slice
+from collector.merge.node_columns import Array, Bools, Floats, IntervalSums, Ints, NodeColumns, Totals, as_slice
 from collector.merge.recordings import Recording
 from collector.model.metric import Kind, Metric, Series
 from collector.model.rates import restart_event, tick_events
@@ -120,7 +120,7 @@ class _NodeReader:
     def _events_of(self, line: int, block: Block, rates: BlockRates) -> list[Event]:
         events = tick_events(block.ticks[line])
         events += [with_reference_time(event, block.clock_at(line, self._clock)) for event in block.events[line]]
-        events += [Event("disagreement", text) for at, text in rates.disagreements if at == line]
+        events += [Event("disagreement", text) for at, text in rates.histograms.disagreements if at == line]
         if line in rates.restarted:
             events.append(restart_event(rates.restarted[line]))
         return events
@@ -213,10 +213,22 @@ class _Reduction:
         """Return the node's columns once `reader` has read all files; `observed` is as in `Job`."""
         indices = sorted(self._ticks)
         row = {index: number for number, index in enumerate(indices)}
-        sums, elapsed = IntervalSums(), dict[str, Floats]()
-        for block_sums in self._parts:
-            rows = np.asarray([row[index] for index in block_sums.indices.tolist()], np.int64)
-            _add(sums, elapsed, block_sums, as_slice(rows), len(indices))
+        height, histograms = len(indices), dict[Series, dict[int, tuple[Ints, Ints]]]()
+        counters, gauges = Totals(np.add, np.add), Totals(np.add, np.add, np.minimum, np.maximum)
+        elapsed = Totals(np.add)
+        for part in self._parts:
+            rows = as_slice(np.asarray([row[index] for index in part.indices.tolist()], np.int64))
+            for totals, (names, *matrices) in ((counters, part.counters), (gauges, part.gauges)):
+                for column_index, series in enumerate(names):
+                    totals.add(series, height, rows, *(matrix[:, column_index] for matrix in matrices))
+            for series, length, lines_known, counts in part.histograms:
+                layouts = histograms.setdefault(series, {})
+                if length not in layouts:
+                    layouts[length] = np.zeros(height, np.int64), np.zeros((height, length), np.int64)
+                layouts[length][0][rows] += lines_known
+                layouts[length][1][rows] += counts
+            for source, times_s in part.elapsed.items():
+                elapsed.add(source, height, rows, times_s)
 
         def clear(items: Mapping[Series, Item]) -> dict[Series, Item]:
             return {series: item for series, item in items.items() if series[0] not in reader.conflicting}
@@ -226,9 +238,9 @@ class _Reduction:
             head,
             self._grid,
             indices,
-            IntervalSums(clear(sums.counters), clear(sums.gauges), clear(sums.histograms)),
+            IntervalSums(clear(counters.arrays), clear(gauges.arrays), clear(histograms)),
             {name: metric.unit for name, metric in reader.metrics.items()},
-            elapsed,
+            {source: total_s for source, (total_s,) in elapsed.arrays.items()},
             [clear(self._texts.get(index, {})) for index in indices],
             [self._events.get(index, []) for index in indices],
             [max(tick.late_s for tick in self._ticks[index]) for index in indices],
@@ -245,7 +257,7 @@ def _eventful_lines(block: Block, rates: BlockRates) -> list[int]:
     """Return the lines with events, in ascending order."""
     lines = {line for line, tick in enumerate(block.ticks) if tick.missed or tick.suspended_s}
     lines |= {line for line, events in enumerate(block.events) if events}
-    return sorted(lines | {line for line, _ in rates.disagreements} | rates.restarted.keys())
+    return sorted(lines | {line for line, _ in rates.histograms.disagreements} | rates.restarted.keys())
 
 
 def _with_counters(catalogue: Mapping[str, Metric], names: Collection[str] | None) -> Set[str]:
@@ -328,7 +340,7 @@ def _block_sums(
     elapsed_sums = {source: np.add.reduceat(times[order], starts) for source, times in rates.covered.items()}
     bucketed = [
         column_index
-        for column_index in rates.lengths
+        for column_index in rates.histograms.lengths
         if matrices.kinds[column_index] is Kind.HISTOGRAM and rates.keys[column_index][1][0] in metrics
     ]
     histograms = _histograms(rates, bucketed, matrices.names, order, starts) if bucketed else []
@@ -368,42 +380,16 @@ def _histograms(
 ) -> list[tuple[Series, int, Ints, Ints]]:
     interval = np.full(len(rates.present), -1, np.int64)
     interval[order] = np.searchsorted(starts, np.arange(len(interval[order])), side="right") - 1
-    increases = rates.buckets.kept(interval[rates.buckets.lines] >= 0)
+    buckets = rates.histograms.buckets
+    increases = buckets.kept(interval[buckets.lines] >= 0)
     rows, ends = interval[increases.lines], np.append(0, np.cumsum(increases.sizes))
     parts = []
     for column_index in bucketed:
-        length = rates.lengths[column_index]
+        length = rates.histograms.lengths[column_index]
         begin, end = np.searchsorted(increases.columns, (column_index, column_index + 1)).tolist()
         own = slice(ends[begin], ends[end])
         cells = np.repeat(rows[begin:end] * length, increases.sizes[begin:end]) + increases.buckets[own]
         counts = increases.added(own, cells, len(starts) * length).reshape(len(starts), length)
-        number = np.add.reduceat(rates.counted[order, column_index].astype(np.int64), starts)
+        number = np.add.reduceat(rates.histograms.counted[order, column_index].astype(np.int64), starts)
         parts.append((names[column_index], length, number, counts))
     return parts
-
-
-def _add(sums: IntervalSums, elapsed: dict[str, Floats], part: _BlockSums, rows: slice | Ints, height: int) -> None:
-    """Add a block's sums to the rows of its intervals; `rows` must not contain duplicates."""
-    for column_index, series in enumerate(part.counters[0]):
-        if series not in sums.counters:
-            sums.counters[series] = np.zeros(height), np.zeros(height)
-        for total_array, matrix in zip(sums.counters[series], part.counters[1:], strict=True):
-            total_array[rows] += matrix[:, column_index]
-    names, number, total, lowest, highest = part.gauges
-    for column_index, series in enumerate(names):
-        if series not in sums.gauges:
-            empty = np.full(height, np.inf)
-            sums.gauges[series] = np.zeros(height, np.int64), np.zeros(height), empty, -empty
-        totals = sums.gauges[series]
-        totals[0][rows] += number[:, column_index]
-        totals[1][rows] += total[:, column_index]
-        totals[2][rows] = np.minimum(totals[2][rows], lowest[:, column_index])
-        totals[3][rows] = np.maximum(totals[3][rows], highest[:, column_index])
-    for series, length, lines_known, counts in part.histograms:
-        layouts = sums.histograms.setdefault(series, {})
-        if length not in layouts:
-            layouts[length] = np.zeros(height, np.int64), np.zeros((height, length), np.int64)
-        layouts[length][0][rows] += lines_known
-        layouts[length][1][rows] += counts
-    for source, elapsed_by_source in part.elapsed.items():
-        elapsed.setdefault(source, np.zeros(height))[rows] += elapsed_by_source

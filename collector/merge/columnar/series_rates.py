@@ -10,8 +10,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from collector.merge.columnar.decode import MAX_SUM, Block, BucketIncreases
-from collector.merge.columnar.histogram_increases import SeriesMatrices, histogram_increases
+from collector.merge.columnar.decode import MAX_SUM, Block
+from collector.merge.columnar.histogram_increases import HistogramIncreases, SeriesMatrices, histogram_increases
 from collector.merge.columnar.readings import (
     IntegerChanges,
     LastReading,
@@ -38,11 +38,9 @@ class BlockRates:
     exact      the latest integer value of each series; for `mixed` columns, the numbers are only in `values`.
     valid      whether a counter's raw `increase` and `elapsed` are known.
     known      whether a gauge's raw value is in `values`.
-    counted    whether a histogram's increases are known; `buckets` contains them.
-    lengths    for each histogram column, the number of buckets.
+    histograms  the increases of the histograms.
     restarted  for each line, the sources with a counter reset.
     texts      for each column of a text metric, the lines on which its value changes, and the new values.
-    disagreements  each line on which a histogram contradicts its counters or has an unknown layout, with the reason.
     """
 
     keys: Sequence[SourceSeries]
@@ -55,12 +53,9 @@ class BlockRates:
     elapsed: Floats
     valid: Bools
     known: Bools
-    buckets: BucketIncreases
-    counted: Bools
-    lengths: Mapping[int, int]
+    histograms: HistogramIncreases
     restarted: Mapping[int, Sequence[str]]
     texts: Mapping[int, Sequence[tuple[int, str]]]
-    disagreements: Sequence[tuple[int, str]]
 
 
 def rates_of(
@@ -119,12 +114,9 @@ def rates_of(
         elapsed,
         valid,
         present & gauge & ~np.isnan(values),
-        histograms.buckets,
-        histograms.counted,
-        histograms.lengths,
+        histograms,
         previous.restarted,
         _texts(narrow, kinds),
-        histograms.disagreements,
     )
 
 

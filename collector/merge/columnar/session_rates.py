@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from collector.merge.columnar.decode import Block, UnusualLines, blocks
+from collector.merge.columnar.decode import Block, blocks
 from collector.merge.columnar.readings import LastReadings, SourceSeries
 from collector.merge.columnar.series_rates import BlockRates, rates_of
 from collector.merge.recordings import Session
@@ -46,14 +46,15 @@ class SessionRates:
         """Yield the session's blocks and their rates, in order. Raises OSError and TooManySeriesError."""
         for path in self.session.files:
             for item in blocks(read_lines(path), self.limit):
-                if isinstance(item, UnusualLines):
-                    yield from self._decoded(item.texts)
-                elif isinstance(item, Block):
-                    yield from self._read(item)
-                else:
+                if isinstance(item, Damage | Footer):
                     self._note(item)
+                else:
+                    yield from self._read(*item)
 
-    def _read(self, block: Block) -> Iterator[tuple[Block, BlockRates]]:
+    def _read(self, block: Block | None, texts: Sequence[bytes]) -> Iterator[tuple[Block, BlockRates]]:
+        if block is None:
+            yield from self._decoded(texts)
+            return
         if block.head.session != self.session.head.session:
             return
         tick_numbers = block.head.session, block.start, block.first, len(block.ticks)
@@ -64,7 +65,7 @@ class SessionRates:
             # Repeated ticks are decoded as well, since they may be malformed.
             rates = self._rates_of(block, {} if repeated else self._last_readings)
         except MALFORMED:
-            yield from self._decoded(block.texts)
+            yield from self._decoded(texts)
             return
         self._order.take(*tick_numbers)
         if not repeated:

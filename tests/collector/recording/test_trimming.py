@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from collector.model.metric import Kind, Metric
 from collector.model.snapshot import Scrape, Snapshot, Tick
-from collector.recording import header, trimming, writer
-from collector.recording.frames import MAGIC, Damage, last_footer, sealed
+from collector.recording import frames, header, writer
+from collector.recording.frames import MAGIC, Damage, frame_range, last_footer, sealed
 from collector.recording.header import SLOWEST_S, Header, look_back_s
 from collector.recording.reader import Entry, Integrity, TickOrder, entries, read, read_lines
 from collector.recording.trimming import Extent, TickSpan, extent_of, trimmed
@@ -31,7 +31,7 @@ HEAD = Header("1.0", 1.0, "one", sources=("node",), metrics=(Metric("a_total", K
 @pytest.fixture(autouse=True)
 def _short_frames(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer, "FULL_EVERY", 3)
-    monkeypatch.setattr(trimming, "FULL_EVERY", 3)
+    monkeypatch.setattr(frames, "FULL_EVERY", 3)
 
 
 def recorded(folder: Path, times_s: list[float]) -> Path:
@@ -57,7 +57,7 @@ def cut(file: Path, from_s: float, to_s: float, *, growing: bool = False, is_las
 def part_of(file: Path, from_s: float, to_s: float) -> Path:
     """Write the frames of the file that may have ticks in a time range to a new file, and return its path."""
     with file.open("rb") as whole:
-        first, last = trimming.frame_range(
+        first, last = frame_range(
             whole.fileno(), file.stat().st_size, BEGIN_S + from_s - look_back_s(HEAD.interval_s), BEGIN_S + to_s
         )
         whole.seek(first)
