@@ -30,7 +30,9 @@ from acceptance.client_hosts import PLAN as CLUSTER_PLAN
 from acceptance.client_hosts import WORKLOAD, cluster, latte
 from acceptance.delay_proxy import delay_proxy
 from acceptance.saturation import GENERATOR_CPU, TASKSET, pin
+from cli.recordings.views import completed
 from cli.runs.compare_program import comparison_of
+from cli.runs.run_views import run_views
 from cli.setup.demo.demo_node import NATIVE_PORT
 from collector.runs.run import RunPhase
 from collector.runs.run_file import read_run, write_run
@@ -97,7 +99,8 @@ def throughput(folder: Path) -> float:
 
 def compared(a: Sequence[Path], b: Sequence[Path]) -> Comparison:
     """Return the comparison of the throughput."""
-    (comparison,) = [comparison for comparison in comparison_of(a, b).comparisons if comparison.column == COLUMN]
+    report = completed(comparison_of(*(list(map(run_views, side)) for side in (a, b))))
+    (comparison,) = [comparison for comparison in report.comparisons if comparison.column == COLUMN]
     return comparison
 
 

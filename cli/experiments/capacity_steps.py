@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from cli.errors import CasstatError, note
-from cli.recordings.recording_arguments import read_run_in, results_in
+from cli.recordings.recording_arguments import results_in
 from cli.recordings.views import NoDataError, Step, begun
 from cli.run_folder import LOG_FILE
 from cli.runs.phase_data import phase_data
@@ -85,12 +85,12 @@ class RecordedStep:
 
 def recorded_step(folder: Path) -> RecordedStep:
     """Read the run of a step. Raises CasstatError and click.UsageError."""
-    run = read_run_in(folder)
+    views = run_views(folder)
+    run = views.run
     if run.end_s is None or run.command is None or run.command.exit_code is None:
         raise CasstatError(f"{folder}: the run has not ended")
     phases, summaries = measured_phases(run), read_summaries(folder)[-1:]
     incomplete = [text for summary in summaries for text in coverage_texts(summary.incomplete, time_of_day)]
-    views = run_views(folder, run)
     complete_saturation, complete_data = begun(saturation_of(views)), begun(_data(views, phases, summaries))
     saturation = attempt(complete_saturation)
     try:

@@ -11,10 +11,10 @@ import click
 from cli.errors import CasstatError, echo, note
 from cli.install_hint import ANALYSIS, require_packages
 from cli.recordings.recording_arguments import read_run_in
-from cli.recordings.views import completed
+from cli.recordings.views import Step, begun, completed
 from cli.run_folder import RUNS_FOLDER
 from cli.runs.run_summary import measured_phases
-from cli.runs.run_views import run_views
+from cli.runs.run_views import RunViews, run_views
 from cli.runs.summary_file import read_summaries
 from collector.file_access import replace_file
 from collector.garbage_collection import gc_paused
@@ -47,15 +47,6 @@ class CompareSettings:
     junit: Path | None = None
 
 
-@dataclass(frozen=True)
-class _LoadedRun:
-    """A run, its directory and its measured phases."""
-
-    folder: Path
-    run: Run
-    phases: Sequence[RunPhase]
-
-
 def compare(settings: CompareSettings) -> int:
     """Print the comparison and return the exit status, which is 1 if a condition is met or cannot be checked.
 
@@ -64,7 +55,7 @@ def compare(settings: CompareSettings) -> int:
     require_packages("compare", *ANALYSIS)
     from exporters.results.comparison.comparison_output import comparison_json, comparison_lines, junit_xml
 
-    report = comparison_of(*_sides(settings), settings.fail_if)
+    report = completed(comparison_of(*(list(map(run_views, side)) for side in _sides(settings)), settings.fail_if))
     for warning in report.warnings:
         note(warning)
     for line in [comparison_json(report)] if settings.json else comparison_lines(report):
@@ -78,16 +69,6 @@ def compare(settings: CompareSettings) -> int:
         except OSError as error:
             raise CasstatError(f"{settings.junit}: {error.strerror}") from None
     return int(report.is_failed)
-
-
-def comparison_of(a: Sequence[Path], b: Sequence[Path], conditions: Sequence[RelativeCondition] = ()) -> "Report":
-    """Return the comparison of the runs in these directories, which requires numpy.
-
-    Raises CasstatError and click.UsageError.
-    """
-    # Client results have millions of objects.
-    with gc_paused():
-        return _report([_loaded(folder) for folder in a], [_loaded(folder) for folder in b], conditions)
 
 
 def _sides(settings: CompareSettings) -> tuple[list[Path], list[Path]]:
@@ -145,39 +126,36 @@ def _runs() -> Iterator[tuple[Path, Run]]:
             note(f"{folder}: {one_line(error)}")
 
 
-def _loaded(folder: Path) -> _LoadedRun:
-    """Return a run. Raises CasstatError."""
-    run = read_run_in(folder)
-    if run.end_s is None:
-        raise CasstatError(f"{folder}: the run has not ended (hint: run 'casstat fetch --recover {folder}')")
-    return _LoadedRun(folder, run, measured_phases(run))
-
-
-def _report(a: Sequence[_LoadedRun], b: Sequence[_LoadedRun], conditions: Sequence[RelativeCondition]) -> "Report":
-    """Return the comparison. Raises CasstatError and click.UsageError."""
+def comparison_of(
+    a: Sequence[RunViews], b: Sequence[RunViews], conditions: Sequence[RelativeCondition] = ()
+) -> "Step[Report]":
+    """Return the comparison of runs, which requires numpy. Raises CasstatError and click.UsageError."""
     from exporters.results.comparison.comparison import Report, checked, comparisons
     from exporters.results.comparison.run_settings import differing_settings
 
-    loaded = [*a, *b]
-    common = {phase.name for phase in loaded[0].phases}.intersection(
-        *({phase.name for phase in loaded_run.phases} for loaded_run in loaded)
-    )
+    runs = [*a, *b]
+    for folder in (views.folder for views in runs if views.run.end_s is None):
+        raise CasstatError(f"{folder}: the run has not ended (hint: run 'casstat fetch --recover {folder}')")
+    phases = [measured_phases(views.run) for views in runs]
+    common = set.intersection(*({phase.name for phase in of_run} for of_run in phases))
     if not common:
         raise CasstatError("the runs have no phase in common (hint: see 'casstat runs show DIR')")
-    step_s = _step_s(loaded)
-    pairs_a, pairs_b = (
-        [_compared(loaded_run, common, step_s, is_only=len(side) == 1) for loaded_run in side] for side in (a, b)
-    )
+    step_s = _step_s(runs, phases)
+    sides = [[begun(_compared(views, common, step_s, is_only=len(side) == 1)) for views in side] for side in (a, b)]
+    yield
+    # Client results have millions of objects.
+    with gc_paused():
+        pairs_a, pairs_b = ([complete() for complete in side] for side in sides)
     side_a, side_b = ([run for run, _ in pairs] for pairs in (pairs_a, pairs_b))
     compared = comparisons(side_a, side_b, [condition.column for condition in conditions])
     return Report(
-        [_name(loaded_run) for loaded_run in a],
-        [_name(loaded_run) for loaded_run in b],
+        [run.name for run in side_a],
+        [run.name for run in side_b],
         [
             *differing_settings(*([run_settings for _, run_settings in pairs] for pairs in (pairs_a, pairs_b))),
-            *_missing_phases(loaded, common),
+            *_missing_phases(runs, phases, common),
             *_missing_data((*side_a, *side_b), common),
-            *_missing_nodes(loaded, common),
+            *_missing_nodes(runs, common),
             *_omitted_intervals((*side_a, *side_b)),
         ],
         compared,
@@ -185,27 +163,19 @@ def _report(a: Sequence[_LoadedRun], b: Sequence[_LoadedRun], conditions: Sequen
     )
 
 
-def _step_s(loaded: Iterable[_LoadedRun]) -> float:
+def _step_s(runs: Iterable[RunViews], phases: Iterable[Sequence[RunPhase]]) -> float:
     """Return the length of the intervals into which phases are divided."""
-    intervals_s = [node.interval_s or DEFAULT_INTERVAL_S for loaded_run in loaded for node in loaded_run.run.nodes]
-    lengths_s = [phase.end_s - phase.begin_s for loaded_run in loaded for phase in loaded_run.phases]
+    intervals_s = [node.interval_s or DEFAULT_INTERVAL_S for views in runs for node in views.run.nodes]
+    longest_s = max(phase.end_s - phase.begin_s for of_run in phases for phase in of_run)
     shortest_s = max(intervals_s, default=DEFAULT_INTERVAL_S)
-    return shortest_s * ceil(max(max(lengths_s) / MAX_INTERVALS / shortest_s, 1.0))
+    return shortest_s * ceil(max(longest_s / MAX_INTERVALS / shortest_s, 1.0))
 
 
-def _name(loaded_run: _LoadedRun) -> str:
-    return loaded_run.folder.resolve().name
-
-
-def _missing_phases(loaded: Sequence[_LoadedRun], common: set[str]) -> Iterator[str]:
+def _missing_phases(runs: Sequence[RunViews], phases: Sequence[Sequence[RunPhase]], common: set[str]) -> Iterator[str]:
     """Yield a warning for each phase that some runs do not have."""
-    names = dict.fromkeys(
-        phase.name for loaded_run in loaded for phase in loaded_run.phases if phase.name not in common
-    )
-    for name in names:
-        without = [
-            _name(loaded_run) for loaded_run in loaded if name not in {phase.name for phase in loaded_run.phases}
-        ]
+    names = [[phase.name for phase in of_run] for of_run in phases]
+    for name in dict.fromkeys(name for of_run in names for name in of_run if name not in common):
+        without = [views.name for views, of_run in zip(runs, names, strict=True) if name not in of_run]
         yield one_line(f"phase '{one_line(name)}' is not compared: it is not in {', '.join(without)}")
 
 
@@ -217,17 +187,17 @@ def _missing_data(runs: Iterable["ComparedRun"], common: set[str]) -> Iterator[s
             yield one_line(f"client results are not compared: {name} has none")
 
 
-def _missing_nodes(loaded: Sequence[_LoadedRun], common: set[str]) -> Iterator[str]:
+def _missing_nodes(runs: Sequence[RunViews], common: set[str]) -> Iterator[str]:
     """Yield a warning for each run whose nodes lack intervals of the compared phases, or that lacks nodes."""
-    for loaded_run in loaded:
-        texts = member_texts(loaded_run.run.clusters)
-        for summary in read_summaries(loaded_run.folder):
+    for views in runs:
+        texts = member_texts(views.run.clusters)
+        for summary in read_summaries(views.folder):
             if summary.name in common:
                 texts += [
                     f"{one_line(summary.name)}: {text}" for text in coverage_texts(summary.incomplete, time_of_day)
                 ]
         for text in texts:
-            yield one_line(f"{_name(loaded_run)}: {text}")
+            yield one_line(f"{views.name}: {text}")
 
 
 def _omitted_intervals(runs: "Iterable[ComparedRun]") -> Iterator[str]:
@@ -239,8 +209,8 @@ def _omitted_intervals(runs: "Iterable[ComparedRun]") -> Iterator[str]:
 
 
 def _compared(
-    loaded_run: _LoadedRun, common: set[str], step_s: float, *, is_only: bool
-) -> "tuple[ComparedRun, RunSettings]":
+    views: RunViews, common: set[str], step_s: float, *, is_only: bool
+) -> "Step[tuple[ComparedRun, RunSettings]]":
     """Return the data of a run's phases, and the run's settings. Raises CasstatError and click.UsageError.
 
     `is_only` states whether the run is the only one of its side: stated percentiles of several runs are not comparable.
@@ -249,7 +219,6 @@ def _compared(
     from exporters.results.comparison.comparison import ComparedRun
     from exporters.results.comparison.run_settings import RunSettings
 
-    phases = [phase for phase in loaded_run.phases if phase.name in common]
-    views = run_views(loaded_run.folder, loaded_run.run).nodes
-    data, settings = completed(phase_data(views, loaded_run.folder, phases, step_s, has_stated=is_only))
-    return ComparedRun(_name(loaded_run), data), RunSettings(loaded_run.run, settings)
+    phases = [phase for phase in measured_phases(views.run) if phase.name in common]
+    data, settings = yield from phase_data(views.nodes, views.folder, phases, step_s, has_stated=is_only)
+    return ComparedRun(views.name, data), RunSettings(views.run, settings)

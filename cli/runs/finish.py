@@ -14,8 +14,8 @@ from cli.process_setup import interruptible
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import tables
 from cli.recordings.plot_program import POINTS, plots
-from cli.recordings.recording_arguments import read_run_in, results_in, run_in
-from cli.recordings.views import View, begun
+from cli.recordings.recording_arguments import results_in, run_in
+from cli.recordings.views import Step, View, begun
 from cli.run_folder import require_not_recorded
 from cli.runs.compare_program import comparison_of
 from cli.runs.run_saturation import saturation_of
@@ -168,26 +168,29 @@ def report(settings: ReportSettings) -> list[Path]:
         run_in(folder)
     require_not_recorded(settings.run)
     require_packages("report", *ANALYSIS)
-    run = read_run_in(settings.run)
-    views = run_views(settings.run, run)
+    views = run_views(settings.run)
     complete_summary = begun(completed_summary(views))
     of_report = ReportViews.of(views)
+    complete_baseline = None if settings.baseline is None else begun(_baseline(settings.baseline, views))
     summary = attempt(complete_summary)
     if summary is None:
         raise CasstatError(f"{settings.run}: cannot write a report without a summary")
     cost = None if settings.cost_per_hour is None else Cost(settings.cost_per_hour, settings.currency)
-    baseline = None if settings.baseline is None else _baseline(settings.baseline, settings.run)
+    baseline = None if complete_baseline is None else complete_baseline()
     # Client results may have been imported since the conditions were checked.
-    run = with_checked_conditions(run, summary)
+    run = with_checked_conditions(views.run, summary)
     return write_report(of_report, run, summary, settings.folder or settings.run, cost, baseline)
 
 
-def _baseline(baseline: Path, folder: Path) -> Baseline:
-    """Return the baseline of the run in `folder`; print a note if they cannot be compared.
+def _baseline(folder: Path, views: RunViews) -> Step[Baseline]:
+    """Return the run in `folder` as the baseline of another; print a note if they cannot be compared.
 
     Raises CasstatError and click.UsageError.
     """
-    return Baseline(run_settings(baseline), attempt(partial(comparison_of, [baseline], [folder])))
+    baseline = run_views(folder)
+    complete_settings, compare = begun(run_settings(baseline)), begun(comparison_of([baseline], [views]))
+    yield
+    return Baseline(complete_settings(), attempt(compare))
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,7 @@ import click
 
 from cli.errors import CasstatError, note
 from cli.parameters.recording_options import memory_limit
-from cli.recordings.merge_options import MergeSettings
-from cli.recordings.merge_program import merged
-from cli.recordings.recording_arguments import nodes_without_recording, read_run_in, results_in
+from cli.recordings.recording_arguments import nodes_without_recording, results_in
 from cli.recordings.views import NoDataError, Step, View, begun
 from cli.runs.run_views import RunViews
 from collector.merge.coverage import NodeCoverage, coverage_of, not_recorded
@@ -287,14 +285,15 @@ def client_peaks_of(views: RunViews, phases: Sequence[RunPhase]) -> Step[PhasePe
     return {span: client_peaks(in_phase) for span, in_phase in intervals.items()}
 
 
-def run_settings(folder: Path) -> RunSettings:
-    """Return the settings of a run in a directory. Raises CasstatError and click.UsageError."""
-    run = read_run_in(folder)
+def run_settings(views: RunViews) -> Step[RunSettings]:
+    """Return the settings of a run. Raises CasstatError and click.UsageError."""
+    folder, run = views.folder, views.run
     if run.end_s is None:
         raise CasstatError(f"{folder}: the run has not ended (hint: run 'casstat fetch --recover {folder}')")
-    grid = SpanGrid(inf, spans=((run.begin_s, run.end_s),))
+    view = View(views.nodes, node_settings, SETTING_NEEDS, SpanGrid(inf, spans=((run.begin_s, run.end_s),)))
+    yield
     try:
-        result, _ = merged(MergeSettings((folder,)), node_settings, SETTING_NEEDS, grid=grid, quiet=True)
+        result, _ = view.merged()
     except NoDataError as error:
         raise CasstatError(f"{folder}: {error}") from None
     return RunSettings(run, {node.node: node.product for node in result.nodes})

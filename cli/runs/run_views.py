@@ -10,7 +10,7 @@ from cli.errors import CasstatError, errors_as
 from cli.parameters.ssh_address import SshAddressError, labels_of, parse_ssh_address
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import recording_views
-from cli.recordings.recording_arguments import clocks_of
+from cli.recordings.recording_arguments import clocks_of, read_run_in
 from cli.recordings.views import View, Views, job_of
 from collector.file_access import file_errors
 from collector.merge.merge_job import Merged
@@ -28,9 +28,18 @@ class RunViews:
     nodes: Views
     client_hosts: Views
 
+    @property
+    def name(self) -> str:
+        """The name of the directory."""
+        return self.folder.resolve().name
 
-def run_views(folder: Path, run: Run) -> RunViews:
-    """Return an object for views of a run, which prints no notes about its recordings."""
+
+def run_views(folder: Path, run: Run | None = None) -> RunViews:
+    """Return an object for views of a run, which prints no notes about its recordings.
+
+    `run` is what the directory will contain, unless it is what its file contains now. Raises CasstatError.
+    """
+    run = run or read_run_in(folder)
     nodes = recording_views(MergeSettings((folder,)), quiet=True)
     return RunViews(folder, run, nodes, Views(partial(_merged_client_hosts, folder, run)))
 

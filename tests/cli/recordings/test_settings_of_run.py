@@ -9,7 +9,9 @@ import pytest
 from cli.errors import CasstatError
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import merged
-from cli.runs.run_summary import run_settings
+from cli.recordings.views import completed
+from cli.runs import run_summary
+from cli.runs.run_views import run_views
 from collector.merge.grid import Grid, NodeInterval
 from collector.merge.merge_job import NodeRun
 from collector.merge.node_settings import NodeSettings, settings_of, size_text
@@ -25,6 +27,10 @@ from exporters.results.comparison.run_settings import SETTINGS, RunSettings, dif
 from tests.cli.recordings.runs_with_settings import CLUSTER, DC, RACK, SCHEMA, VERSION, run_with_settings, settings
 from tests.collector.merge.interval_columns import columns_of
 from tests.every import every
+
+
+def run_settings(folder: Path) -> RunSettings:
+    return completed(run_summary.run_settings(run_views(folder)))
 
 
 def texts_of(run: RunSettings) -> dict[str, str]:
