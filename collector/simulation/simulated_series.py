@@ -22,21 +22,7 @@ from collector.node.catalogue import BEANS, HOST
 from collector.node.host.cpu import MODES
 from collector.node.metrics.decaying_percentiles import DECAYED
 from collector.node.selection import slowest_interval
-from collector.simulation.value_rules import (
-    CONSTANTS,
-    DISK,
-    INTERFACE,
-    LABEL_FACTORS,
-    MOUNT,
-    OTHERWISE,
-    PROCESSORS,
-    Moment,
-    Rule,
-    constant,
-    counter_rule,
-    cpu_rule,
-    gauge_rule,
-)
+from collector.simulation.value_rules import DISK, INTERFACE, MOUNT, PROCESSORS, Moment, Rule, constant, scalar_rule
 
 CYCLE = 1024
 TIMER_BUCKETS, COUNT_BUCKETS = 128, 165
@@ -172,10 +158,7 @@ def _host_series() -> Iterator[tuple[str, ScrapeInterval, Series, Rule]]:
         values = {**_LABEL_VALUES, "device": (INTERFACE if subject.name == "network" else DISK,)}
         for metric in subject.metrics:
             for labels in product(*(values.get(label, _OTHER_LABEL) for label in metric.labels)):
-                if metric.labels and metric.labels[-1] == "mode":
-                    rule = cpu_rule(labels[-1], 1 if "cpu" in metric.labels else PROCESSORS)
-                else:
-                    rule = _scalar_rule(metric, labels, 1.0)
+                rule = scalar_rule(metric, labels, 1.0)
                 yield subject.name, metric.scrape_interval, (metric.name, *labels), rule
 
 
@@ -221,19 +204,7 @@ def _rule(metric: Metric, labels: tuple[str, ...], weights: Mapping[str, float])
         return _operation_rule(metric, operation, weight, _CLIENT)
     if metric.kind is Kind.HISTOGRAM:
         return _histogram_rule(metric, weight)
-    return _scalar_rule(metric, labels, weight)
-
-
-def _scalar_rule(metric: Metric, labels: tuple[str, ...], weight: float) -> Rule:
-    if metric.kind is Kind.TEXT:
-        return constant(CONSTANTS.get(metric.name, "simulated"))
-    factor = weight
-    for label, value in zip(metric.labels, labels, strict=True):
-        factor *= LABEL_FACTORS.get(value, OTHERWISE.get(label, 1.0))
-    if metric.kind is Kind.COUNTER:
-        return counter_rule(metric.name, factor)
-    # A table's size or state does not depend on its share of the operations.
-    return gauge_rule(metric.name, labels, factor / weight)
+    return scalar_rule(metric, labels, weight)
 
 
 def _histogram_rule(metric: Metric, weight: float) -> Rule:

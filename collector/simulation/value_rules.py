@@ -10,7 +10,7 @@ from operator import attrgetter
 from random import Random
 from zlib import crc32
 
-from collector.model.metric import Value
+from collector.model.metric import Kind, Metric, Value
 
 DAY_S = 86400.0
 # Busiest hour of the day (UTC).
@@ -195,16 +195,6 @@ def grows(amount: str, factor: float) -> Rule:
     return lambda now: int(amount_at(now) * factor)
 
 
-def varies(base: float, swing: float) -> Rule:
-    """Return a rule for a whole number around `base`; `swing` is the relative change when the load doubles."""
-    return lambda now: max(int(base * (1 + swing * (now.level * now.noise() - 1))), 0)
-
-
-def heap_used_bytes(now: Moment) -> int:
-    """Return the size of a heap that grows from 3 to 11 GiB and then drops, once in 6000 operations."""
-    return int(3 * GIB + 8 * GIB * (now.operations % 6000) / 6000)
-
-
 # Counters: the attribute of `Moment` that they are proportional to, and the factor. Values with labels are multiplied
 # by LABEL_FACTORS.
 COUNTERS: Mapping[str, tuple[str, float]] = {
@@ -260,26 +250,34 @@ COUNTERS: Mapping[str, tuple[str, float]] = {
 }
 
 
-def counter_rule(name: str, factor: float) -> Rule:
-    """Return the rule for a counter; without a row in COUNTERS, it stays 0."""
-    amount, per_amount = COUNTERS.get(name, ("seconds", 0.0))
-    return grows(amount, per_amount * factor) if per_amount * factor else constant(0)
-
-
-def cpu_rule(mode: str, processors: int) -> Rule:
+def _cpu_rule(mode: str, processors: int) -> Rule:
     """Return the rule for the CPU time of some processors in a mode, in clock ticks."""
-    ticks_per_s = processors * TICKS_PER_S
     if mode == "idle":
-        return grows("idle_s", ticks_per_s)
-    return grows("busy_s", ticks_per_s * MODES[mode]) if mode in MODES else constant(0)
+        return grows("idle_s", processors * TICKS_PER_S)
+    return grows("busy_s", processors * TICKS_PER_S * MODES[mode]) if mode in MODES else constant(0)
 
 
-def gauge_rule(name: str, labels: tuple[str, ...], factor: float) -> Rule:
-    """Return the rule for a gauge; series with labels differ by up to 20%."""
-    if name in CONSTANTS:
-        return constant(CONSTANTS[name])
-    if name == "cassandra_jvm_heap_used_bytes":
-        return heap_used_bytes
-    base, swing = GAUGES.get(name, (0.0, 0.0))
+def scalar_rule(metric: Metric, labels: tuple[str, ...], weight: float) -> Rule:
+    """Return the rule for a text, a gauge or a counter of a series with the share `weight` of the load."""
+    if metric.labels[-1:] == ("mode",):
+        return _cpu_rule(labels[-1], 1 if "cpu" in metric.labels else PROCESSORS)
+    if metric.kind is Kind.TEXT:
+        return constant(CONSTANTS.get(metric.name, "simulated"))
+    # A table's size or state does not depend on its share of the operations.
+    factor = weight if metric.kind is Kind.COUNTER else 1.0
+    for label, value in zip(metric.labels, labels, strict=True):
+        factor *= LABEL_FACTORS.get(value, OTHERWISE.get(label, 1.0))
+    if metric.kind is Kind.COUNTER:
+        amount, per_amount = COUNTERS.get(metric.name, ("seconds", 0.0))
+        return grows(amount, per_amount * factor) if per_amount * factor else constant(0)
+    if metric.name in CONSTANTS:
+        return constant(CONSTANTS[metric.name])
+    if metric.name == "cassandra_jvm_heap_used_bytes":
+        # A heap that grows from 3 to 11 GiB and then drops, once in 6000 operations.
+        return lambda now: int(3 * GIB + 8 * GIB * (now.operations % 6000) / 6000)
+    base, swing = GAUGES.get(metric.name, (0.0, 0.0))
+    # Series with labels differ by up to 20%.
     base *= factor * (1 + crc32(repr(labels).encode()) % 200 / 1000 if labels and swing else 1)
-    return varies(base, swing) if base and swing else constant(int(base))
+    if not base or not swing:
+        return constant(int(base))
+    return lambda now: max(int(base * (1 + swing * (now.level * now.noise() - 1))), 0)
