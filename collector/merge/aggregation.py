@@ -103,7 +103,8 @@ class PartialAggregate:
             if isinstance(value, float):
                 if is_summed_over_nodes(metric) and series in incomplete:
                     continue
-                values[series] = value / self.gauge_nodes[series] if _is_mean(metric) else value
+                is_mean = metric is None or metric.aggregation is Aggregation.MEAN
+                values[series] = value / self.gauge_nodes[series] if is_mean else value
             else:
                 values[series] = _divided(metric, value, self.nodes[series[0]]) if isinstance(value, Rate) else value
         spread = {series: bounds for series, bounds in self.spread.items() if isinstance(values.get(series), float)}
@@ -209,10 +210,6 @@ def _spread(series: Series, samples: Sequence[Sample]) -> tuple[float, float]:
 def is_summed_over_nodes(metric: Metric | None) -> bool:
     """Return whether the metric belongs to the node rather than its machine, and is summed across nodes."""
     return metric is not None and metric.aggregation is Aggregation.SUM and metric.owner is Owner.NODE
-
-
-def _is_mean(metric: Metric | None) -> bool:
-    return metric is None or metric.aggregation is Aggregation.MEAN
 
 
 # Means are kept as sums; `PartialAggregate.sample` divides them.

@@ -302,7 +302,9 @@ def decoded(state: DeltaState, line: Mapping[str, Any]) -> Snapshot:
 
 
 def _decoded(state: DeltaState, line: Mapping[str, Any]) -> Snapshot:
-    apply(state, line)
+    _apply_sources(state, line)
+    _apply_numbers(state.last, line)
+    _apply_histograms(state.last, line)
     tick = tick_of(line)
     values: dict[str, Values] = {source: {} for source in state.sources}
     for number in sorted(state.present):
@@ -325,13 +327,6 @@ def _decoded(state: DeltaState, line: Mapping[str, Any]) -> Snapshot:
         for index, source in enumerate(state.sources)
     ]
     return Snapshot(state.node, tick, tuple(scrapes))
-
-
-def apply(state: DeltaState, line: Mapping[str, Any]) -> None:
-    """Update the state from a record, without building a snapshot."""
-    _apply_sources(state, line)
-    _apply_numbers(state.last, line)
-    _apply_histograms(state.last, line)
 
 
 def _apply_sources(state: DeltaState, line: Mapping[str, Any]) -> None:

@@ -28,22 +28,15 @@ def journal_files(path: Path) -> Iterator[Path]:
     """
     if path.is_dir():
         folders = sorted(child for child in path.iterdir() if child.is_dir())
-        yield from in_creation_order(files_of(path))
+        files = files_of(path)
+        # In order of creation, even if they have been renamed; of copies, complete and larger ones come first.
+        yield from sorted(files, key=_written) if len(files) > 1 else files
         for folder in folders:
             yield from journal_files(folder)
     elif path.exists() and not path.is_file():
         raise OSError(EINVAL, "neither a file nor a directory", str(path))
     else:
         yield path
-
-
-def in_creation_order(files: Iterable[Path]) -> list[Path]:
-    """Return a directory's files in order of creation, even if they have been renamed.
-
-    Of several copies of a file, complete ones come first, and larger ones before smaller ones. Raises OSError.
-    """
-    files = list(files)
-    return sorted(files, key=_written) if len(files) > 1 else files
 
 
 def _written(path: Path) -> tuple[tuple[str, int, str], int, bool, int, str]:

@@ -153,7 +153,8 @@ class JournalUpload:
         if position is None:
             return 0
         deleted = position.following if position.is_end else position.file
-        first = _first_tick_of(path)
+        with path.open("rb") as file:
+            first = _first_tick(file.read(FIRST_BLOCK_BYTES))
         is_same = first is not None and first.session == position.session != ""
         if first is not None and is_same:
             lost = max(first.number - position.next, 0)
@@ -290,12 +291,6 @@ def _last_tick(content: bytes) -> _Tick | None:
     lines = (line for line in Frames().feed(content[at:]) if isinstance(line, bytes))
     later = sum(not line.startswith(FOOTER) for line in lines) - 1
     return replace(first, number=first.number + later, time_s=first.time_s + later * first.interval_s)
-
-
-def _first_tick_of(path: Path) -> _Tick | None:
-    """Return the first tick of a file; None if it cannot be read. Raises OSError."""
-    with path.open("rb") as file:
-        return _first_tick(file.read(FIRST_BLOCK_BYTES))
 
 
 def _created_s(file: str) -> float:

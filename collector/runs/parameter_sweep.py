@@ -170,20 +170,16 @@ def redacted_sweep(sweep: Sweep, redactor: Redactor) -> Sweep:
         sweep,
         name=redactor.text(sweep.name),
         parameters=redacted_parameters(sweep.parameters, redactor),
-        settings=redacted_settings(settings, redactor),
+        settings=replace(
+            settings,
+            command=redactor.words(settings.command),
+            before=redactor.words(settings.before),
+            after=redactor.words(settings.after),
+            clients=tuple(map(redactor.text, settings.clients)),
+            mark_regex=redactor.text(settings.mark_regex),
+            tags=tuple(map(redactor.text, settings.tags)),
+        ),
         runs=tuple(replace(run, problem=redactor.text(run.problem)) for run in sweep.runs),
-    )
-
-
-def redacted_settings(settings: SweepSettings, redactor: Redactor) -> SweepSettings:
-    return replace(
-        settings,
-        command=redactor.words(settings.command),
-        before=redactor.words(settings.before),
-        after=redactor.words(settings.after),
-        clients=tuple(map(redactor.text, settings.clients)),
-        mark_regex=redactor.text(settings.mark_regex),
-        tags=tuple(map(redactor.text, settings.tags)),
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import floor
 from random import Random
+from uuid import UUID
 
 from collector.model.identity import Identity, Placement
 from collector.model.metric import ScrapeInterval, Series, Value, Values
@@ -120,8 +121,8 @@ class SimulatedNode:
             for operation in ("Read", "Write")
         }
         # Machines of different clusters differ even if their nodes have the same values.
-        machine = _boot_id(Random(f"{self._seed} {cluster}"))  # noqa: S311 - not for secrets
-        self.placement = Placement(machine, "net:[4026531840]", DISK, INTERFACE)
+        machine = UUID(int=Random(f"{self._seed} {cluster}").getrandbits(128))  # noqa: S311 - not for secrets
+        self.placement = Placement(str(machine), "net:[4026531840]", DISK, INTERFACE)
         self._names: Values = {
             ("cassandra_cluster_name",): cluster,
             ("cassandra_datacenter",): self.identity.dc,
@@ -221,11 +222,6 @@ def _is_due(every_s: int, phase_s: int, tick: Tick, interval_s: float) -> bool:
     if interval_s >= every_s:
         return True
     return (tick.time_s + phase_s) // every_s > (tick.time_s - interval_s + phase_s) // every_s
-
-
-def _boot_id(generator: Random) -> str:
-    digits = f"{generator.getrandbits(128):032x}"
-    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
 def simulated_cluster(

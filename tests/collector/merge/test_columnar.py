@@ -185,7 +185,7 @@ def write(folder: Path, runs: Sequence[list[Snapshot]], boot: str = "", heap: Se
 
 
 shared = settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     deadline=None,
     max_examples=examples(30),
     # Do not shrink failing examples, because that takes minutes.
