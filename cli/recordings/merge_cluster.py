@@ -24,7 +24,7 @@ from cli.parameters.recording_options import ObjectUrl
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.object_storage import last_name, open_store, store_errors
 from collector.printable import count_text, one_line
-from collector.recording.object_store import StoredObject, parts_of
+from collector.recording.object_store import parts_of
 from collector.recording.recording_download import download_recordings, recorded_times
 
 if TYPE_CHECKING:
@@ -180,13 +180,10 @@ def _stored(url: str, settings: MergeSettings, parent: Path) -> StoredSource:
     if not folders:
         raise CasstatError(f"{store.name}: no recordings found")
     root.mkdir()
-    download_recordings(store, [item for item in objects if not _is_in(item, folders)], root)
+    prefixes = tuple(f"{folder}/" if folder else "" for folder in folders)
+    download_recordings(store, [item for item in objects if not item.key.startswith(prefixes)], root)
     range_s = bounds(settings.begin, settings.end, *recorded_times(parts_of(objects)))
     return StoredSource(StoredRecordings(url, uuid4().hex, *range_s), folders, root)
-
-
-def _is_in(item: StoredObject, folders: Sequence[str]) -> bool:
-    return any(item.key.startswith(f"{folder}/") if folder else True for folder in folders)
 
 
 @contextmanager

@@ -262,14 +262,6 @@ def _writing() -> Iterator[None]:
         raise _WriteError(error) from None
 
 
-class _EndedEarlyError(Exception):
-    """The run is no longer active on an agent, or no longer known to it."""
-
-
-class _MarkRefusedError(Exception):
-    """The run has no room for a mark on an agent, or has ended; the message is the agent's error."""
-
-
 class AgentRuns:
     """The same run on several agents. Agents that refuse to begin it are left out; the run goes on without them.
 
@@ -293,27 +285,36 @@ class AgentRuns:
     def begin(self, name: str) -> None:
         """Begin the run on all agents, and renew its leases until `end`."""
 
-        def begin(client: AgentClient) -> None:
+        def begin(client: AgentClient) -> str:
             content = client.post("/api/v1/runs", {"name": name, "lease_s": LEASE_S})
             self._ids[client] = str(content["id"])
+            return ""
 
         with self._lock:
             self._for_each(self._clients, begin, "cannot begin the run")
         self._renewing.start()
 
     def mark(self, text: str) -> None:
-        """Add a mark to the run on all agents that are answering."""
+        """Add a mark to the run on all agents that are answering.
 
-        def mark(client: AgentClient) -> None:
+        Of the marks that an agent refuses, only the first is reported: there may be room for a shorter one, and if the
+        run has ended, the next renewal reports that.
+        """
+        problem = "cannot mark the run"
+
+        def mark(client: AgentClient) -> str:
             try:
                 client.post(f"/api/v1/runs/{self._ids[client]}/marks", {"text": text})
             except AgentStatusError as error:
-                if error.status == http.client.CONFLICT:
-                    raise _MarkRefusedError(str(error)) from None
-                raise
+                if error.status != http.client.CONFLICT:
+                    raise
+                is_first = client not in self._refusing
+                self._refusing.add(client)
+                return f"{problem}: {error}" if is_first else ""
+            return ""
 
         with self._lock:
-            self._for_each(self._answering(), mark, "cannot mark the run")
+            self._for_each(self._answering(), mark, problem)
 
     def end(self) -> None:
         """End the run on all agents, and close the clients."""
@@ -337,42 +338,33 @@ class AgentRuns:
     def _answering(self) -> list[AgentClient]:
         return [client for client in list(self._ids) if client not in self._silent]
 
-    def _change(self, client: AgentClient, change: str) -> None:
-        """Send a change that only an active run accepts. Raises AgentError and _EndedEarlyError."""
+    def _change(self, client: AgentClient, change: str) -> str:
+        """Send a change that only an active run accepts; leave the agent out if the run has ended early on it."""
         try:
             client.post(f"/api/v1/runs/{self._ids[client]}/{change}", {})
         except AgentStatusError as error:
-            if error.status in (http.client.CONFLICT, http.client.NOT_FOUND):
-                raise _EndedEarlyError from None
-            raise
+            if error.status not in (http.client.CONFLICT, http.client.NOT_FOUND):
+                raise
+            self._ids.pop(client, None)
+            return f"the run ended early on {client.address.url}: its lease expired, or a client ended or deleted it"
+        return ""
 
-    def _for_each(self, clients: Sequence[AgentClient], act: Callable[[AgentClient], object], problem: str) -> None:
-        """Call `act` for all clients in parallel.
+    def _for_each(self, clients: Sequence[AgentClient], act: Callable[[AgentClient], str], problem: str) -> None:
+        """Call `act` for all clients in parallel, and report the texts that it returns.
 
-        Reports a failure as `problem` with its reason, unless `problem` is empty. An agent on which the run has ended
-        early is reported once and then left out. Of the marks that an agent refuses, only the first is reported: there
-        may be room for a shorter one, and if the run has ended, the next renewal reports that.
+        Reports a failure as `problem` with its reason, unless `problem` is empty.
         """
 
         def attempt(client: AgentClient) -> str:
             try:
-                act(client)
-            except _EndedEarlyError:
-                self._ids.pop(client, None)
-                return (
-                    f"the run ended early on {client.address.url}: its lease expired, or a client ended or deleted it"
-                )
-            except _MarkRefusedError as error:
-                is_first = client not in self._refusing
-                self._refusing.add(client)
-                return f"{problem}: {error}" if is_first else ""
+                text = act(client)
             except AgentError as error:
                 reason = str(error)
             except (KeyError, TypeError):
                 reason = f"{client.address.url}: the response does not describe a run"
             else:
                 self._silent.discard(client)
-                return ""
+                return text
             self._silent.add(client)
             return f"{problem}: {reason}" if problem else ""
 

@@ -328,13 +328,11 @@ class _Headers:
             return line, footer_of(line["end"], 0)
         if "head" not in line:
             return line, None
-        lost_ticks_of(line["head"])
-        return line, Block(self._header_of(line["head"]), file_start_of(line["head"]))
-
-    def _header_of(self, content: dict[str, Any]) -> Header:
+        content = line["head"]
+        lost_ticks_of(content)
         if self._header is None or content != self._content:
             self._content, self._header = content, header_of(content)
-        return self._header
+        return line, Block(self._header, file_start_of(content))
 
 
 class _NewSeries:

@@ -119,7 +119,8 @@ def selection(
     """
     columns = np.arange(len(block.series))
     if wanted is not None:
-        names = {*wanted, *_checked_metrics(metrics)}
+        histograms = [metric for metric in metrics.values() if metric.kind is Kind.HISTOGRAM]
+        names = {*wanted, *(name for metric in histograms for name in (metric.name, metric.count, metric.total))}
         is_selected = np.asarray([series[0] in names for _, series in block.series], bool)
         is_selected[[column for _, column, _ in (*block.others, *block.lengths)]] = True
         is_selected[[column for column, reading in enumerate(last) if has_unusual_value(reading)]] = True
@@ -141,12 +142,6 @@ def has_unusual_value(reading: LastReading | None) -> bool:
     if reading is None or reading.value is None:
         return False
     return not isinstance(reading.value, int) or not -MAX_SUM < reading.value < MAX_SUM
-
-
-def _checked_metrics(metrics: Mapping[str, Metric]) -> set[str]:
-    """Return the names of the histograms and of their counters."""
-    histograms = [metric for metric in metrics.values() if metric.kind is Kind.HISTOGRAM]
-    return {name for metric in histograms for name in (metric.name, metric.count, metric.total)}
 
 
 class PreviousReadings:
