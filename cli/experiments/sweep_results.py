@@ -15,11 +15,10 @@ import click
 from cli.errors import CasstatError, note
 from cli.experiments.experiment_runs import draw_plots, write_texts
 from cli.parameters.recording_options import memory_limit
-from cli.recordings.merge_options import MergeSettings
-from cli.recordings.merge_program import merged
 from cli.recordings.recording_arguments import results_in
-from cli.recordings.views import NoDataError
+from cli.recordings.views import NoDataError, View
 from cli.runs.run_summary import measured_phases
+from cli.runs.run_views import run_views
 from cli.runs.summary_file import SUMMARY_FILE, read_summaries
 from collector.file_access import file_errors, read_whole, replace_file
 from collector.merge.grid import SpanGrid
@@ -171,7 +170,7 @@ def _server_values(
         raise CasstatError(f"not recorded, so the servers' throughput is unknown: {', '.join(missing)}")
     spans = (measured,) if warm_up is None else (warm_up, measured)
     try:
-        whole, choice = merged(MergeSettings((folder,)), _nothing, NEEDS, grid=SpanGrid(inf, spans=spans), quiet=True)
+        whole, choice = View(run_views(folder, run).nodes, _nothing, NEEDS, SpanGrid(inf, spans=spans)).merged()
     except NoDataError:
         return RunValues(SERVER, None)
     nodes = len(whole.nodes)

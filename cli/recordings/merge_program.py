@@ -3,14 +3,14 @@
 import io
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import partial
 from operator import itemgetter
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -38,14 +38,10 @@ if TYPE_CHECKING:
     from collector.merge.grid import Grid
     from collector.merge.merge_job import Job, Merged, NodeRun
     from collector.merge.recordings import Recording
-    from collector.model.metric import Series
     from collector.runs.run import Run, RunNode
     from exporters.rows.merged_rows import Choice
     from exporters.rows.row_files import Files, WrittenFiles
 
-    Make = Callable[[Choice, NodeRun], "Product"]
-
-Product = TypeVar("Product")
 # A merge of this many nodes or fewer finishes too quickly for a progress bar.
 MAX_NODES_WITHOUT_PROGRESS = 8
 # The intervals, in seconds, to choose from if the number of points is limited.
@@ -78,18 +74,6 @@ def _merged_views(
     return [(run, choice) for run in runs]
 
 
-def merged(
-    settings: MergeSettings,
-    make: "Make[Product]",
-    more: "frozenset[str | Series]" = frozenset(),
-    *,
-    grid: "Grid | None" = None,
-    quiet: bool = False,
-) -> "tuple[Merged[Product], Choice]":
-    """Return the result of a single view; see `View` and `recording_views`."""
-    return View(recording_views(settings, quiet=quiet), make, more, grid).merged()
-
-
 def _choice(settings: MergeSettings, node_recordings: list["Recording"]) -> "Choice":
     """Return which reads and writes the rows show. Raises CasstatError, click.UsageError and TooManySeriesError."""
     from exporters.rows.merged_rows import Choice
@@ -118,7 +102,7 @@ def _merge(
         return merge_all(node_recordings, jobs, os.cpu_count() or 1, bar.update)
 
 
-def _report_defects(settings: MergeSettings, node_recordings: list["Recording"], run: "Merged[Product]") -> None:
+def _report_defects(settings: MergeSettings, node_recordings: list["Recording"], run: "Merged[Any]") -> None:
     """Print a note about each node whose recording has defects."""
     from collector.recording.journal_files import without_open_session
     from collector.recording.reader import Integrity

@@ -10,7 +10,7 @@ import click
 from cli.errors import CasstatError, errors_as, note
 from cli.parameters.recording_options import output_folder
 from cli.recordings.merge_options import MergeSettings
-from cli.recordings.merge_program import interval_for, merged, recording_views
+from cli.recordings.merge_program import interval_for, recording_views
 from cli.recordings.recording_arguments import read_run_in, results_in, run_at
 from cli.recordings.views import NoDataError, Step, View, Views, completed
 from collector.merge.grid import SpanGrid
@@ -232,9 +232,8 @@ def _phases(
     phases = sorted((by_name[name] for name in names), key=lambda phase: phase.begin_s)
     grid = SpanGrid(interval_s, spans=tuple((phase.begin_s, phase.end_s) for phase in phases))
     try:
-        result, choice = merged(
-            replace(settings, paths=(run.folder,), phase=None), merged_plot_data.node_rows, grid=grid, quiet=True
-        )
+        views = recording_views(replace(settings, paths=(run.folder,), phase=None), quiet=True)
+        result, choice = View(views, merged_plot_data.node_rows, grid=grid).merged()
     except NoDataError as error:
         raise CasstatError(f"{run.folder}: {error}") from None
     results = results_in(run.folder)

@@ -6,7 +6,8 @@ from typing import NamedTuple
 from cli.errors import CasstatError
 from cli.parameters.recording_options import memory_limit
 from cli.recordings.merge_options import MergeSettings
-from cli.recordings.merge_program import absent_nodes, merged
+from cli.recordings.merge_program import absent_nodes, recording_views
+from cli.recordings.views import View
 from collector.live.cluster_interval import ClusterEvent, State, dc_rack
 from collector.live.interval_assembler import MAX_EVENTS, MAX_NAME_CHARS, cluster_event, state_of
 from collector.merge.merge_job import Merged, NodeRun
@@ -48,7 +49,7 @@ class RecordedFrames:
     def __init__(self, settings: MergeSettings, max_memory: int = MAX_MEMORY_BYTES) -> None:
         """Read and merge the recording; `max_memory` is in bytes. Raises CasstatError and click.UsageError."""
         with memory_limit(max_memory):
-            run, choice = merged(settings, moments, MORE)
+            run, choice = View(recording_views(settings), moments, MORE).merged()
         absent = [_absent_row(node, run) for node in absent_nodes(settings, run)]
         self.history = History(1 << 60, 1 << 60)
         for frame in _frames(run, choice, absent):

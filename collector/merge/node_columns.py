@@ -64,7 +64,7 @@ class Totals:
         self.functions = functions
         self.arrays: dict[Any, tuple[Any, ...]] = {}
 
-    def add(self, key: object, height: int, rows: slice | Ints, *values: float | Array) -> None:
+    def add(self, key: object, height: int, rows: slice | Ints, *values: Any) -> None:
         """Add values in some of the `height` rows; there must be no duplicates among them."""
         if key not in self.arrays:
             self.arrays[key] = tuple(np.full(height, _NEUTRAL[function]) for function in self.functions)

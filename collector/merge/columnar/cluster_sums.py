@@ -60,7 +60,7 @@ class ClusterSums:
         self.nodes = Totals(np.add, np.add, np.add, np.maximum)
         self.counters = Totals(np.add, np.add, np.maximum, np.add, np.add)
         self.averaged = Totals(np.add)
-        self.gauges = {
+        self.gauges: dict[np.ufunc, Totals] = {
             function: Totals(np.add, function, np.minimum, np.maximum) for function in (np.add, np.maximum, np.minimum)
         }
         self.lacking = Totals(np.add)

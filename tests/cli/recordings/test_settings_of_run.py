@@ -8,8 +8,8 @@ import pytest
 
 from cli.errors import CasstatError
 from cli.recordings.merge_options import MergeSettings
-from cli.recordings.merge_program import merged
-from cli.recordings.views import completed
+from cli.recordings.merge_program import recording_views
+from cli.recordings.views import View, completed
 from cli.runs import run_summary
 from cli.runs.run_views import run_views
 from collector.merge.grid import Grid, NodeInterval
@@ -168,5 +168,5 @@ def test_a_run_that_has_not_ended_has_no_settings(tmp_path: Path) -> None:
 
 def test_a_plot_shows_a_version_that_is_read_only_before_the_run(tmp_path: Path) -> None:
     run_with_settings(tmp_path, [settings(0)])
-    result, _ = merged(MergeSettings((tmp_path,)), node_rows, quiet=True)
+    result, _ = View(recording_views(MergeSettings((tmp_path,)), quiet=True), node_rows).merged()
     assert footer(result)[0] == "Cassandra 5.0.8"

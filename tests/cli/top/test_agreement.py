@@ -14,7 +14,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from cli.recordings.merge_options import MergeSettings
-from cli.recordings.merge_program import merged
+from cli.recordings.merge_program import recording_views
+from cli.recordings.views import View
 from cli.top.batch import json_text
 from cli.top.recorded_frames import RecordedFrames
 from collector.live.cluster_interval import NodeInfo
@@ -142,7 +143,8 @@ def recorded(nodes: Sequence[Node], folder: Path) -> Path:
 
 def merge_rows(folder: Path, interval_s: float) -> dict[float, Row]:
     """Return the cluster rows that `casstat merge` would write, by time."""
-    run, choice = merged(MergeSettings((folder,), interval_s), lambda _, node: node.node)
+    views = recording_views(MergeSettings((folder,), interval_s))
+    run, choice = View(views, lambda _, node: node.node).merged()
     return rows_of(run, choice)
 
 
