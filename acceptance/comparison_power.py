@@ -99,7 +99,7 @@ def throughput(folder: Path) -> float:
 
 def compared(a: Sequence[Path], b: Sequence[Path]) -> Comparison:
     """Return the comparison of the throughput."""
-    report = completed(comparison_of(*(list(map(run_views, side)) for side in (a, b))))
+    report = completed(comparison_of([run_views(folder) for folder in a], [run_views(folder) for folder in b]))
     (comparison,) = [comparison for comparison in report.comparisons if comparison.column == COLUMN]
     return comparison
 

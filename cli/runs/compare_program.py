@@ -55,7 +55,8 @@ def compare(settings: CompareSettings) -> int:
     require_packages("compare", *ANALYSIS)
     from exporters.results.comparison.comparison_output import comparison_json, comparison_lines, junit_xml
 
-    report = completed(comparison_of(*(list(map(run_views, side)) for side in _sides(settings)), settings.fail_if))
+    a, b = ([run_views(folder) for folder in side] for side in _sides(settings))
+    report = completed(comparison_of(a, b, settings.fail_if))
     for warning in report.warnings:
         note(warning)
     for line in [comparison_json(report)] if settings.json else comparison_lines(report):
