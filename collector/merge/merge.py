@@ -15,7 +15,7 @@ import numpy as np
 from collector.garbage_collection import gc_paused
 from collector.merge.columnar.cluster_sums import ClusterSums
 from collector.merge.columnar.reduce import reduced
-from collector.merge.merge_job import Job, Merged, NodeResult, NodeRun, Product, catalogue_of, folders_of
+from collector.merge.merge_job import Job, Merged, NodeResult, NodeRun, Product, catalogue_of
 from collector.merge.node_columns import Ints
 from collector.merge.recordings import Recording
 from collector.model.metric import Metric
@@ -102,7 +102,7 @@ def _merged(recordings: Sequence[Recording], job: Job[Product], part: Part) -> M
     indices = range(min(cluster), max(cluster) + 1) if cluster else range(0)
     by_name = {node.node: node for node in results}
     nodes = tuple(by_name[recording.node] for recording in recordings)
-    return Merged(job.grid, nodes, cluster, indices, folders_of(recordings))
+    return Merged(job.grid, nodes, cluster, indices, {recording.node: recording.folders for recording in recordings})
 
 
 def _tasks(recordings: Sequence[Recording]) -> list[list[Recording]]:

@@ -127,10 +127,6 @@ class Job(Generic[Product]):
         return NodeResult(run.node, run.head, ticks, missed, columns.integrity, self.make(run))
 
 
-def folders_of(recordings: Sequence[Recording]) -> dict[str, frozenset[Path]]:
-    return {recording.node: recording.folders for recording in recordings}
-
-
 def catalogue_of(recordings: Sequence[Recording]) -> dict[str, Metric]:
     """Return every metric that occurs in any recording, except those whose meaning differs between recordings."""
     catalogues = [session.head.catalogue for recording in recordings for session in recording.sessions]

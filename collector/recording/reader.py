@@ -143,9 +143,9 @@ class Reader(LineReader[Entry]):
         return Entry(head, snapshot, self.lost, self.frames.begin, self.start, self.number)
 
 
-def read_lines(path: Path) -> Iterator[bytes | Damage]:
-    """Yield a file's lines, and a `Damage` for each damaged part. Raises OSError."""
-    frames = Frames()
+def read_lines(path: Path, frames: Frames | None = None) -> Iterator[bytes | Damage]:
+    """Yield a file's lines, and a `Damage` for each damaged part; `frames` follows its frames. Raises OSError."""
+    frames = frames or Frames()
     with path.open("rb") as file:
         while data := file.read(CHUNK_BYTES):
             yield from frames.feed(data)
@@ -155,10 +155,7 @@ def read_lines(path: Path) -> Iterator[bytes | Damage]:
 def read(path: Path, limit: SeriesLimit | None = None) -> Iterator[Entry | Damage | Footer]:
     """Yield a file's ticks and footers, and a `Damage` for each damaged part. Raises OSError, TooManySeriesError."""
     reader = Reader(limit=limit)
-    with path.open("rb") as file:
-        while data := file.read(CHUNK_BYTES):
-            yield from reader.feed(data)
-    yield from reader.end()
+    yield from reader.records(read_lines(path, reader.frames))
 
 
 def entries(records: Iterable[object]) -> Iterator[Entry]:

@@ -11,7 +11,7 @@ from collector.merge.aggregation import allowed_lag_s, placement_of, shared_name
 from collector.merge.clock_correction import ClockCorrection, with_reference_time
 from collector.merge.coverage import NodeTick, has_failed, unknown_times
 from collector.merge.grid import ANY_TIME, ClusterSample, Grid, NodeInterval
-from collector.merge.merge_job import Job, Merged, NodeRun, Product, catalogue_of, folders_of
+from collector.merge.merge_job import Job, Merged, NodeRun, Product, catalogue_of
 from collector.merge.recordings import Recording
 from collector.model.identity import Placement
 from collector.model.metric import Kind, Metric, Series
@@ -44,7 +44,8 @@ def reference_merge(
     metrics = catalogue_of(recordings)
     spans = [summed_spans(metrics, run) for run in runs]
     cluster = {index: cluster_sample(metrics, runs, spans, job.grid, index) for index in known_indices}
-    return Merged(job.grid, tuple(results), cluster, indices, folders_of(recordings))
+    folders = {recording.node: recording.folders for recording in recordings}
+    return Merged(job.grid, tuple(results), cluster, indices, folders)
 
 
 def node_run(
