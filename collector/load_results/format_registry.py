@@ -8,19 +8,8 @@ from functools import cache, partial
 from operator import attrgetter
 from pathlib import Path
 
-from collector.load_results import formats, unpacked_files
-from collector.load_results.client_format import (
-    MALFORMED,
-    AmbiguousFormatError,
-    ClientFormatError,
-    CommandTimes,
-    Format,
-    FormatChoice,
-    GrowingResult,
-    SourceFile,
-    UnknownFormatError,
-    reason_of,
-)
+from collector.load_results import client_format, formats, unpacked_files
+from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, FormatChoice, GrowingResult
 from collector.load_results.client_result import ClientResult, with_joined_intervals, with_unique_names
 from collector.load_results.command_output import plain_text
 from collector.load_results.result_checks import doubts, require_sound
@@ -76,11 +65,11 @@ def read_file(path: Path, choice: FormatChoice, times: CommandTimes) -> ClientRe
 def read_as(form: Format, path: Path, times: CommandTimes, options: Mapping[str, str] | None = None) -> ClientResult:
     """Read a file of a format, without the checks of `read_file`. Raises ClientFormatError and OSError."""
     try:
-        result = form.read(SourceFile(form.name, path, times, options or {}))
+        result = form.read(client_format.SourceFile(form.name, path, times, options or {}))
     except ClientFormatError:
         raise
-    except MALFORMED as error:
-        raise ClientFormatError(f"not a usable {form.name} file: {reason_of(error)}") from None
+    except client_format.MALFORMED as error:
+        raise ClientFormatError(f"not a usable {form.name} file: {client_format.reason_of(error)}") from None
     return replace(result, operations=with_unique_names(result.operations))
 
 
@@ -108,20 +97,20 @@ def _format_of(
     `texts_of` returns what `LogPrefix.texts` does for the whole file. Raises ClientFormatError and as `texts_of` does.
     """
     if not head.strip():
-        raise UnknownFormatError("empty")
+        raise client_format.UnknownFormatError("empty")
     # Some formats are recognised in spite of a prefix, but not read completely.
     if prefix := unpacked_files.log_prefix(head):
         matching = {container: _matching_formats(text, name) for container, text in texts_of(prefix).items()}
         recognised = {container: forms for container, forms in matching.items() if forms}
         if len(recognised) > 1:
             names = one_line(", ".join(sorted(recognised)))[:200]
-            raise AmbiguousFormatError(
+            raise client_format.AmbiguousFormatError(
                 f"results of several containers: {names} (hint: write the log of each to its own file)"
             )
         for container, forms in recognised.items():
             return _only(forms), replace(prefix, container=container)
         if not name and not _matching_formats(head):
-            raise UnknownFormatError(
+            raise client_format.UnknownFormatError(
                 f"unknown format; lines have the prefix '{one_line(prefix.example)}' of {prefix.writer} "
                 f"(hint: write the output to a file without it; known formats: {', '.join(client_formats())})"
             )
@@ -160,6 +149,6 @@ def _only(matching: Sequence[Format]) -> Format:
     if len(matching) == 1:
         return matching[0]
     if not matching:
-        raise UnknownFormatError(f"unknown format (known formats: {', '.join(client_formats())})")
+        raise client_format.UnknownFormatError(f"unknown format (known formats: {', '.join(client_formats())})")
     names = ", ".join(form.name for form in matching)
-    raise AmbiguousFormatError(f"ambiguous format: {names} (hint: specify one as FORMAT:FILE)")
+    raise client_format.AmbiguousFormatError(f"ambiguous format: {names} (hint: specify one as FORMAT:FILE)")

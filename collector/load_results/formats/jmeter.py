@@ -69,16 +69,12 @@ def _rows(file: BinaryIO, layout: Layout, times: JtlTimes, notes: list[str]) -> 
         if repeated:
             notes.append("the header is repeated; the file may contain several results")
         rows = times.converted(rows)
-        if _is_last(block) and _is_incomplete(rows, line, layout):
+        is_rest = not block.endswith(b"\n") or block.count(b'"') % 2 == 1
+        if is_rest and _is_incomplete(rows, line, layout):
             notes.append("the last row is incomplete and is ignored")
             continue
         yield line, rows
     notes[:] = dict.fromkeys(notes)
-
-
-def _is_last(block: bytes) -> bool:
-    """Return whether a block is the rest of the file after the last complete row."""
-    return not block.endswith(b"\n") or block.count(b'"') % 2 == 1
 
 
 def _is_incomplete(row: bytes, line: int, layout: Layout) -> bool:

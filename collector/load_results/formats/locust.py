@@ -95,8 +95,7 @@ MIDDLE_S = 0.5
 def read_history(file: SourceFile) -> ClientResult:
     rows = _HistoryRows()
     notes = parsing.read_lines(file.path, rows.add)
-    operations = rows.operations()
-    return file.result("Locust", operations, [*notes, *rows.notes(operations)], rows.stated())
+    return rows.result(file, notes)
 
 
 @dataclass
@@ -140,7 +139,23 @@ class _HistoryRows:
         series.counts[time_s] = row.count(self._count), row.count(self._failure_count)
         series.last = row
 
-    def operations(self) -> tuple[Operation, ...]:
+    def result(self, file: SourceFile, notes: list[str]) -> ClientResult:
+        """Return the operations, and the totals that Locust states unless it has reset them. Raises ValueError."""
+        operations = self._operations()
+        notes.append(
+            "there are no percentiles of intervals, because Locust's are of a sliding window or of the whole run"
+        )
+        if self._resets:
+            notes.append("Locust reset its statistics; requests between the previous row and the reset are missing")
+        notes += failed_note(sum(each.failed for operation in operations for each in operation.intervals), "request")
+        notes.append("Locust writes no row when it ends, so the last requests may be missing")
+        stated = []
+        if self._series and self._aggregated.counts and not self._resets:
+            attempted, failed = max(self._aggregated.counts.values())
+            stated.append(StatedTotals(attempted=attempted, failed=failed))
+        return file.result("Locust", operations, notes, stated)
+
+    def _operations(self) -> list[Operation]:
         series = self._series or {("", ""): self._aggregated}
         seconds = sorted({second for each in (self._aggregated, *series.values()) for second in each.counts})
         if not seconds:
@@ -154,10 +169,10 @@ class _HistoryRows:
             raise ValueError("no requests")
         # Before the first request, users are started.
         intervals = {key: of_key[busy.index(True) :] for key, of_key in intervals.items()}
-        return tuple(
+        return [
             with_true_edges(Operation(names[key], tuple(intervals[key]), self._total(each, intervals[key])))
             for key, each in series.items()
-        )
+        ]
 
     def _intervals(self, series: _Series, seconds: list[int]) -> list[ClientInterval]:
         """Return the intervals between the given seconds. Raises ValueError."""
@@ -180,21 +195,6 @@ class _HistoryRows:
         begin_s, end_s = intervals[0].begin_s, intervals[-1].end_s
         latency = parsing.stated_latency(_median_and_maximum_s(series.last))
         return ClientInterval.counted(begin_s, end_s, attempted - failed, failed, latency)
-
-    def stated(self) -> tuple[StatedTotals, ...]:
-        if not self._series or not self._aggregated.counts or self._resets:
-            return ()
-        attempted, failed = max(self._aggregated.counts.values())
-        return (StatedTotals(attempted=attempted, failed=failed),)
-
-    def notes(self, operations: tuple[Operation, ...]) -> list[str]:
-        notes = ["there are no percentiles of intervals, because Locust's are of a sliding window or of the whole run"]
-        if self._resets:
-            notes.append("Locust reset its statistics; requests between the previous row and the reset are missing")
-        failed = sum(interval.failed for operation in operations for interval in operation.intervals)
-        notes += failed_note(failed, "request")
-        notes.append("Locust writes no row when it ends, so the last requests may be missing")
-        return notes
 
 
 def _median_and_maximum_s(row: _Row) -> dict[float, float]:
