@@ -7,10 +7,14 @@ import pytest
 from cli.runs.isolated_read import read_limited
 
 
+def omit_drawing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr("exporters.charts.gnuplot_process.begin_drawing", lambda *_, **__: list)
+
+
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """The scripts of plots are written, but gnuplot does not run."""
-    monkeypatch.setattr("exporters.charts.gnuplot_process.begin_drawing", lambda *_, **__: list)
+    omit_drawing(monkeypatch)
 
 
 @pytest.fixture

@@ -19,10 +19,11 @@ from collector.model.metric import Values
 from collector.model.snapshot import Snapshot
 from collector.runs.run import Run, RunCluster, RunCommand, RunCondition, RunNode, RunPhase
 from collector.runs.run_file import read_run, write_run
+from tests.cli.conftest import omit_drawing
 from tests.collector.merge.recorded_nodes import BEGIN_S, READ_TIME, READS, busy, record
 from tests.collector.zones import local_zone
 
-# Completed runs that several tests look at have all files.
+# Completed runs that several tests look at have tables and plots, too.
 pytestmark = pytest.mark.usefixtures("only_report")
 
 # The run begins 10 s after the recordings and lasts 70 s. The time of its beginning is 11:06:50 in UTC.
@@ -95,7 +96,9 @@ def failing(tmp_path_factory: pytest.TempPathFactory) -> Finished:
 @pytest.fixture(scope="module")
 def complete(tmp_path_factory: pytest.TempPathFactory) -> Finished:
     """A run in which two nodes answered throughout."""
-    return finished(tmp_path_factory.mktemp("complete"), {name: busy(name, TICKS) for name in ("n1", "n2")})
+    with pytest.MonkeyPatch.context() as patch:
+        omit_drawing(patch)
+        return finished(tmp_path_factory.mktemp("complete"), {name: busy(name, TICKS) for name in ("n1", "n2")})
 
 
 @pytest.fixture(scope="module")
@@ -104,8 +107,10 @@ def partly_recorded(tmp_path_factory: pytest.TempPathFactory) -> Finished:
     # An agent that was not reached has not stated its interval.
     missing = RunNode("", "http://n2", problem="http://n2: connection refused")
     conditions = (RunCondition("node_intervals_missing > 0"),)
-    folder = tmp_path_factory.mktemp("partly-recorded")
-    return finished(folder, {"n1": busy("n1", TICKS)}, missing, conditions=conditions)
+    with pytest.MonkeyPatch.context() as patch:
+        omit_drawing(patch)
+        folder = tmp_path_factory.mktemp("partly-recorded")
+        return finished(folder, {"n1": busy("n1", TICKS)}, missing, conditions=conditions)
 
 
 def test_a_frozen_and_a_killed_node_are_stated(failing: Finished, capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,6 +21,7 @@ VIEWS = (
 JSON = st.recursive(
     st.none() | st.booleans() | st.floats() | st.text(),
     lambda values: st.lists(values) | st.dictionaries(st.text(), values),
+    max_leaves=10,
 )
 
 

@@ -210,7 +210,7 @@ def test_transposed_names_are_truncated_at_the_start_if_necessary() -> None:
 
 def test_charts_are_shown_only_when_the_nodes_leave_room() -> None:
     def charts(nodes: int) -> int:
-        history = frames(nodes=nodes)
+        history = frames(8, nodes)
         return sum("  max " in line for line in shown(ViewState(), 120, 40, history=history))
 
     assert charts(2) == 2

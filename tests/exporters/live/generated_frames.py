@@ -1,6 +1,7 @@
 """Generates the frames of a simulated cluster."""
 
 from collections.abc import Mapping
+from functools import cache
 
 from collector.live.cluster_interval import ClusterInterval, NodeInfo
 from collector.model.snapshot import Event
@@ -18,6 +19,7 @@ def frame(interval: ClusterInterval, wanted: Wanted = ALL_COLUMNS) -> Frame:
     return frame_of(interval, wanted)
 
 
+@cache
 def frames(count: int = 20, nodes: int = 6) -> list[Frame]:
     """Return frames in which node 2 is slow, node 3 falls silent, node 4 fails, and the last node never responds."""
     names = [f"10.0.0.{number}" for number in range(1, nodes + 1)]

@@ -38,6 +38,7 @@ Measure = Callable[[float, float, np.random.Generator], StepData]
 pytestmark = pytest.mark.usefixtures("undrawn")
 PLAN = SearchPlan(50.0, 5000.0)
 SHORT_PLAN = SearchPlan(50.0, 100.0)
+COARSE_PLAN = SearchPlan(50.0, 5000.0, precision=0.5)
 COMMAND = ("true", "--rate={rate}", "{duration}")
 WARM_UP_S = 10.0
 
@@ -155,7 +156,8 @@ def test_with_service_times_the_result_says_that_queueing_is_not_included(
 def test_a_rate_that_the_load_generator_cannot_reach_is_not_the_cluster_s_limit(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], saturated: Resource | None
 ) -> None:
-    assert capacity(options(tmp_path / "search", CLOSED), Laboratory(closed_loop, saturated).recording) == 0
+    wanted = options(tmp_path / "search", CLOSED, plan=COARSE_PLAN)
+    assert capacity(wanted, Laboratory(closed_loop, saturated).recording) == 0
     printed = capsys.readouterr().out
     assert "Capacity: at least" in printed
     assert "The load generator, true, did not achieve " in printed
@@ -176,7 +178,8 @@ def test_the_lowest_rate_that_only_the_load_generator_misses_says_nothing_about_
 def test_an_objective_that_is_missed_at_a_rate_that_was_achieved_is_the_cluster_s_limit(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert capacity(options(tmp_path / "search", OPEN), Laboratory(open_loop, None).recording) == 0
+    wanted = options(tmp_path / "search", OPEN, plan=COARSE_PLAN)
+    assert capacity(wanted, Laboratory(open_loop, None).recording) == 0
     printed = capsys.readouterr().out
     assert "operations per second (95% interval: " in printed
     assert "load generator" not in printed
