@@ -12,8 +12,8 @@ thorough = pytest.mark.skipif(not IS_THOROUGH, reason="runs only in make test")
 
 
 def examples(number: int) -> int:
-    """Return the number of examples that Hypothesis draws in this test run; each run draws different ones."""
-    return number if IS_THOROUGH else max(number // 4, 3)
+    """Return how many examples a test draws in this test run; Hypothesis draws different ones in each run."""
+    return number if IS_THOROUGH else max(number // 8, 3)
 
 
 def some_of(values: Sequence[Value]) -> Sequence[Value]:

@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -118,9 +119,7 @@ SLOW_READS = "cluster_dc_operation:cassandra_client_request_slow:ratio_rate"
     ],
 )
 def test_a_rule_compares_the_documented_threshold(name: str, severity: str, duration: str | None, expr: str) -> None:
-    (rule,) = [
-        rule for rule in rules_of(rule_files()) if rule.get("alert") == name and rule["labels"]["severity"] == severity
-    ]
+    (rule,) = [rule for rule in rules_of() if rule.get("alert") == name and rule["labels"]["severity"] == severity]
     assert rule["expr"] == expr
     assert rule.get("for") == duration
 
@@ -263,6 +262,7 @@ def test_every_alert_has_a_runbook(name: str) -> None:
     assert emphasised or re.search(r"`(casstat|nodetool|curl)\b", words), "no panel and no command to start with"
 
 
+@cache
 def panel_titles() -> set[str]:
     """Return the titles of all panels on the committed Prometheus dashboards."""
     dashboards = (json.loads(path.read_text()) for path in DASHBOARDS.glob("*.json"))
@@ -288,16 +288,20 @@ def test_committed_files_are_current() -> None:
     assert {path.name: path.read_text() for path in COMMITTED.glob("*.yml")} == dict(rule_files())
 
 
-def rules_of(files: Iterable[tuple[str, str]]) -> Iterator[dict[str, Any]]:
-    for name, text in files:
+@cache
+def rules_of(*runbooks: str, **job: str) -> list[dict[str, Any]]:
+    """Return all rules in the files that `rule_files` makes with these arguments."""
+    rules: list[dict[str, Any]] = []
+    for name, text in rule_files(*runbooks, **job):
         (group,) = yaml.safe_load(text)["groups"]
         assert f"{group['name']}.yml" == name
-        yield from group["rules"]
+        rules += group["rules"]
+    return rules
 
 
 def test_runbook_url_is_a_url_or_absent() -> None:
-    without_urls = [rule for rule in rules_of(rule_files()) if "alert" in rule]
-    with_urls = [rule for rule in rules_of(rule_files("https://wiki.example/books")) if "alert" in rule]
+    without_urls = [rule for rule in rules_of() if "alert" in rule]
+    with_urls = [rule for rule in rules_of("https://wiki.example/books") if "alert" in rule]
     assert len(without_urls) == len(with_urls) == len(alert_list())
     for rule in without_urls:
         assert "runbook_url" not in rule["annotations"]
@@ -307,7 +311,7 @@ def test_runbook_url_is_a_url_or_absent() -> None:
 
 
 def test_every_rule_selects_the_given_job() -> None:
-    texts = [rule["expr"] for rule in rules_of(rule_files(job='k8s/"x"'))]
+    texts = [rule["expr"] for rule in rules_of(job='k8s/"x"')]
     assert not [text for text in texts if f'job="{JOB}"' in text]
     selecting = [text for text in texts if not re.search(r"\w:\w", text)]
     assert selecting

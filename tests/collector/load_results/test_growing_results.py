@@ -11,6 +11,7 @@ from collector.load_results.client_format import CommandTimes, FormatChoice, Sou
 from collector.load_results.format_registry import growing_result
 from collector.load_results.formats import jmeter
 from collector.load_results.growing_results import GrowingResults
+from collector.load_results.jmeter_table import MAX_RECORD_BYTES
 from collector.load_results.unpacked_files import HEAD_BYTES
 from tests.collector.load_results import k6_output
 from tests.collector.load_results.k6_output import json_text
@@ -95,7 +96,8 @@ def test_malformed_rows_are_skipped_with_one_note(tmp_path: Path) -> None:
 
 def test_a_quote_that_is_not_closed_does_not_stop_reading(tmp_path: Path) -> None:
     file = Followed(tmp_path / "a.jtl")
-    assert file.write(HEADER + '1700000000000,12,"read,200,true\n' + ROW * 40_000) == 40_000
+    rows = MAX_RECORD_BYTES // len(ROW) + 1000
+    assert file.write(HEADER + '1700000000000,12,"read,200,true\n' + ROW * rows) == rows
     assert file.malformed == 1
 
 

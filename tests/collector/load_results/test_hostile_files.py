@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,14 @@ from collector.load_results.client_format import ClientFormatError, CommandTimes
 from collector.load_results.format_registry import read_file, recognised_format
 from collector.load_results.formats import jmeter
 from collector.load_results.unpacked_files import log_prefix
+from tests.every import every
 
 CAPTURES = Path(__file__).parents[2] / "captures" / "clients"
 TIMES = CommandTimes(1_795_000_000.0, 1_795_000_100.0)
 HUGE = 1_200_000
 
 
+@cache
 def captures() -> dict[str, Path]:
     """Return the smallest capture of each format."""
     paths = [path for path in CAPTURES.rglob("*") if path.is_file()]
@@ -63,7 +66,7 @@ def test_a_hostile_file_is_one_error_or_a_result(tmp_path: Path, name: str, capt
     assert not any("\n" in message or len(message) > 1000 for message in messages)
 
 
-@pytest.mark.parametrize("name", captures())
+@every("name", captures())
 def test_a_file_that_is_called_one_of_another_format_is_one_error_or_a_result(name: str) -> None:
     for capture in captures().values():
         with suppress(ClientFormatError):

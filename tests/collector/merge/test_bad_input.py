@@ -29,7 +29,7 @@ from tests.collector.merge.recorded_nodes import (
     record,
 )
 from tests.every import every
-from tests.examples import examples
+from tests.examples import examples, some_of
 
 shared = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=examples(25))
 
@@ -125,13 +125,14 @@ def test_the_first_increase_after_an_outage_covers_the_outage(tmp_path: Path) ->
 
 @given(st.integers(-600, 600))
 @shared
-def test_clock_offsets_align_recordings_that_are_minutes_apart(tmp_path: Path, ahead_s: int) -> None:
-    for folder in tmp_path.glob("*"):
-        shutil.rmtree(folder)
-    right = [record(tmp_path / "right" / name, busy(name, 12)) for name in ("a", "b")]
-    wrong = [record(tmp_path / "a", busy("a", 12, begin_s=BEGIN_S + ahead_s)), right[1]]
-    expected, aligned = merge_both(*right)[0], merge_both(*wrong, clocks={"a": ClockCorrection.constant(ahead_s)})[0]
-    assert cluster_reads(aligned) == cluster_reads(expected)
+def test_clock_offsets_align_recordings_that_are_minutes_apart(
+    tmp_path: Path, pair: tuple[Path, bytes, Path], ahead_s: int
+) -> None:
+    shutil.rmtree(tmp_path / "a", ignore_errors=True)
+    wrong = record(tmp_path / "a", busy("a", 23, begin_s=BEGIN_S + ahead_s))
+    aligned, _ = merge_both(wrong, pair[2], clocks={"a": ClockCorrection.constant(ahead_s)})
+    # The first tick has no increase.
+    assert cluster_reads(aligned) == {0: (100, 2), 1: (100, 2), 2: (100, 2), 3: (100, 2), 4: (40, 2)}
 
 
 @pytest.mark.parametrize("step_s", [3600, -3600, -BEGIN_S + 5])
@@ -157,15 +158,15 @@ def test_two_recordings_made_years_apart_give_only_intervals_with_data(tmp_path:
     assert [answered for _, answered in cluster_reads(merged).values()] == [1] * 6
 
 
-@pytest.mark.parametrize("interval_s", [5.0, 10.0])
-def test_recordings_with_different_intervals_are_merged(tmp_path: Path, interval_s: float) -> None:
+def test_recordings_with_different_intervals_are_merged(tmp_path: Path) -> None:
     folders = []
     for number, tick_s in enumerate((0.1, 1.0, 5.0)):
         per_tick = dict.fromkeys(range(401), (500,) * round(10 * tick_s))
         ticks = busy(f"{number}", round(40 / tick_s) + 1, per_tick.__getitem__, interval_s=tick_s)
         folders.append(record(tmp_path / f"{number}", ticks, interval_s=tick_s))
-    merged, _ = merge_both(*folders, interval_s=interval_s)
-    assert cluster_reads(merged) == dict.fromkeys(range(round(40 / interval_s)), (30 * interval_s, 3))
+    for interval_s in (5.0, 10.0):
+        merged, _ = merge_both(*folders, interval_s=interval_s)
+        assert cluster_reads(merged) == dict.fromkeys(range(round(40 / interval_s)), (30 * interval_s, 3))
 
 
 @given(
@@ -278,7 +279,7 @@ def reads_with(folder: Path, node_lines: list[bytes], intact: Path) -> dict[int,
     return cluster_reads(merged)
 
 
-@every("case", NONSENSE)
+@every("case", some_of(list(NONSENSE)))
 def test_a_malformed_record_does_not_affect_other_nodes(
     tmp_path: Path, lines: tuple[list[bytes], Path], case: str
 ) -> None:
@@ -303,7 +304,7 @@ def test_a_malformed_header_does_not_affect_other_nodes(
     tmp_path: Path, lines: tuple[list[bytes], Path], field: str
 ) -> None:
     original, intact = lines
-    for value in HEADS[field]:
+    for value in some_of(HEADS[field]):
         head = {**json.loads(original[0])["head"], field: value}
         reads = reads_with(tmp_path / "x", [changed(original[0], {"head": head}), *original[1:]], intact)
         assert all(answered in (1, 2) for _, answered in reads.values())

@@ -2,12 +2,13 @@
 
 import gc
 import shutil
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from math import inf
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -65,38 +66,52 @@ METRICS = (
     ),
 )
 # The largest integers that the JVM's long has, and their negations, are as far apart as 64 bits allow.
-EXTREMES = st.sampled_from([1 << 52, (1 << 62) + 1, (1 << 63) - 3, (1 << 63) - 1, -(1 << 63)])
-NUMBERS = st.integers(0, 300) | st.integers(0, 1 << 40) | st.floats(0, 1e9)
+EXTREMES = (1 << 52, (1 << 62) + 1, (1 << 63) - 3, (1 << 63) - 1, -(1 << 63))
 # Histogram lengths in Cassandra 4.0 (nanoseconds) and 4.1 (microseconds). A node's layout changes only at a restart.
 LAYOUTS = (165, 128)
-COUNTS = st.lists(st.integers(0, 60), min_size=3, max_size=5).map(tuple)
-# Floats cannot add these exactly.
-LARGE_COUNTS = st.lists(st.sampled_from([0, 3, (1 << 56) + 1]), min_size=3, max_size=5).map(tuple)
-VALUES: dict[tuple[str, ...], st.SearchStrategy[Value]] = {
-    ("requests_total", "Read"): NUMBERS,
-    ("request_seconds_total", "Read"): NUMBERS,
-    ("duration_seconds", "Read"): COUNTS,
-    ("cells_per_read",): COUNTS | LARGE_COUNTS,
-    ("requests_total", "Write"): st.integers(0, 120) | EXTREMES,
-    ("duration_seconds", "Write"): COUNTS,
-    ("heap_bytes",): NUMBERS,
-    ("cassandra_compaction_pending",): NUMBERS | EXTREMES,
-    ("cassandra_jvm_gc_seconds_total", "ParNew"): NUMBERS,
-    ("cassandra_jvm_gc_seconds_total", "ZGC Pauses"): NUMBERS,
-    ("cassandra_jvm_gc_seconds_total", "ZGC Cycles"): NUMBERS,
-    ("cassandra_pool_oldest_task_seconds", "request", "ReadStage"): NUMBERS,
-    ("cassandra_endpoints_up",): NUMBERS,
-    ("version",): st.sampled_from(["4.1", "5.0", 5, 5.5]),
-    # Its layout changes at any time.
-    ("sizes",): COUNTS.map(lambda counts: (counts * 60)[: 165 + counts[0] % 2]),
-    ("unknown", "x"): NUMBERS,
+
+
+def number(chance: Random) -> float:
+    limits = chance.choice((0, 0.0, 5e-324, 0.5, 300, 1e9))
+    return chance.choice((chance.randint(0, 300), chance.randrange(1 << 40), chance.uniform(0, 1e9), limits))
+
+
+def extreme(chance: Random) -> int:
+    return chance.choice((chance.randint(0, 120), chance.choice(EXTREMES)))
+
+
+def counts(chance: Random) -> tuple[int, ...]:
+    return tuple(chance.randint(0, 60) for _ in range(chance.randint(3, 5)))
+
+
+def large_counts(chance: Random) -> tuple[int, ...]:
+    """Floats cannot add these exactly."""
+    return tuple(chance.choice((0, 3, (1 << 56) + 1)) for _ in range(chance.randint(3, 5)))
+
+
+def changing_layout(chance: Random) -> tuple[int, ...]:
+    first = counts(chance)
+    return (first * 60)[: 165 + first[0] % 2]
+
+
+VALUES: dict[tuple[str, ...], Callable[[Random], Value]] = {
+    ("requests_total", "Read"): number,
+    ("request_seconds_total", "Read"): number,
+    ("duration_seconds", "Read"): counts,
+    ("cells_per_read",): lambda chance: chance.choice((counts, large_counts))(chance),
+    ("requests_total", "Write"): extreme,
+    ("duration_seconds", "Write"): counts,
+    ("heap_bytes",): number,
+    ("cassandra_compaction_pending",): lambda chance: chance.choice((number(chance), chance.choice(EXTREMES))),
+    ("cassandra_jvm_gc_seconds_total", "ParNew"): number,
+    ("cassandra_jvm_gc_seconds_total", "ZGC Pauses"): number,
+    ("cassandra_jvm_gc_seconds_total", "ZGC Cycles"): number,
+    ("cassandra_pool_oldest_task_seconds", "request", "ReadStage"): number,
+    ("cassandra_endpoints_up",): number,
+    ("version",): lambda chance: chance.choice(("4.1", "5.0", 5, 5.5)),
+    ("sizes",): changing_layout,
+    ("unknown", "x"): number,
 }
-EVENTS = st.lists(
-    st.builds(
-        Event, st.sampled_from(["gc", "flush"]), st.sampled_from(["a", "b"]), st.sampled_from([None, 1_795_000_004.5])
-    ),
-    max_size=1,
-).map(tuple)
 
 
 def with_full_layouts(snapshot: Snapshot) -> Snapshot:
@@ -111,38 +126,45 @@ def with_full_layouts(snapshot: Snapshot) -> Snapshot:
     return replace(snapshot, scrapes=tuple(scrapes))
 
 
-@st.composite
-def ticks(draw: st.DrawFn) -> list[Snapshot]:
-    """Generate the ticks of a node whose counters grow, decrease, appear and disappear, with occasional restarts."""
+def ticks(chance: Random) -> list[Snapshot]:
+    """Return the ticks of a node whose counters grow, decrease, appear and disappear, with occasional restarts."""
     time_s, at_s = 1_795_000_000.0, 100.0
     origins = {"cassandra": 1, "disk": 1}
     snapshots = []
-    for _ in range(draw(st.integers(1, 14))):
-        step_s = draw(st.sampled_from([1.0, 1.0, 1.0, 2.0, 7.0, -3.0, 0.0]))
-        time_s, at_s = time_s + step_s, at_s + draw(st.sampled_from([1.0, 1.0, 1.003, 0.0, 2.5]))
-        if draw(st.integers(0, 5)) == 0:
+    for _ in range(chance.randint(1, 14)):
+        step_s = chance.choice((1.0, 1.0, 1.0, 2.0, 7.0, -3.0, 0.0))
+        time_s, at_s = time_s + step_s, at_s + chance.choice((1.0, 1.0, 1.003, 0.0, 2.5))
+        if chance.randint(0, 5) == 0:
             origins["cassandra"] += 1
-        series = draw(st.lists(st.sampled_from(list(VALUES)), unique=True))
+        series = chance.sample(list(VALUES), chance.randint(0, len(VALUES)))
+        kind, text = chance.choice(("gc", "flush")), chance.choice(("a", "b"))
+        events = chance.choice(((), (Event(kind, text, chance.choice((None, 1_795_000_004.5))),)))
         cassandra = Scrape(
             "cassandra",
             at_s,
-            {("heap_bytes",): draw(NUMBERS), **{name: draw(VALUES[name]) for name in series}} if series else {},
+            {("heap_bytes",): number(chance), **{name: VALUES[name](chance) for name in series}} if series else {},
             f"c{origins['cassandra']}",
-            draw(st.sampled_from(["", "", "no answer"])),
-            draw(EVENTS),
+            chance.choice(("", "", "no answer")),
+            events,
         )
-        device = draw(st.sampled_from(["vda", "vda", "vdb"]))
+        device = chance.choice(("vda", "vda", "vdb"))
         machine: dict[Series, Value] = {
-            ("node_disk_reads_completed_total", device): draw(st.integers(0, 1000)),
-            ("node_memory_MemAvailable_bytes",): draw(NUMBERS),
-            ("casstat_cpu_seconds_total", "iowait"): draw(NUMBERS),
-            ("casstat_cpu_seconds_total", "user"): draw(st.integers(0, 120)),
+            ("node_disk_reads_completed_total", device): chance.randint(0, 1000),
+            ("node_memory_MemAvailable_bytes",): number(chance),
+            ("casstat_cpu_seconds_total", "iowait"): number(chance),
+            ("casstat_cpu_seconds_total", "user"): chance.randint(0, 120),
         }
         disk = Scrape("disk", at_s - 0.01, machine, "boot")
-        scrapes = draw(st.sampled_from([(cassandra, disk), (cassandra, disk), (disk, cassandra), (disk,)]))
-        tick = Tick(time_s, draw(st.floats(0, 0.5)), draw(st.integers(0, 2)), draw(st.sampled_from([0.0, 3.5])))
+        scrapes = chance.choice(((cassandra, disk), (cassandra, disk), (disk, cassandra), (disk,)))
+        tick = Tick(
+            time_s, chance.choice((0.0, chance.uniform(0, 0.5))), chance.randint(0, 2), chance.choice((0.0, 3.5))
+        )
         snapshots.append(with_rounded_times(Snapshot("n", tick, scrapes)))
     return snapshots
+
+
+# Hypothesis takes longer to draw each value than a merge takes, and the tests do not shrink examples.
+NODES = st.builds(Random, st.integers(0, 1 << 32)).map(ticks)
 
 
 def assert_same(reference: NodeInterval, columnar: NodeInterval) -> None:
@@ -225,7 +247,7 @@ def assert_same_intervals(folder: Path, grid: Grid) -> dict[int, NodeInterval]:
     return columnar
 
 
-@given(st.lists(ticks(), min_size=2, max_size=2), GRIDS)
+@given(st.lists(NODES, min_size=2, max_size=2), GRIDS)
 @shared
 def test_a_metric_whose_kind_or_unit_changes_is_left_out(
     folder: Path, runs: Sequence[list[Snapshot]], grid: Grid
@@ -238,7 +260,7 @@ def test_a_metric_whose_kind_or_unit_changes_is_left_out(
     assert_same_intervals(write(folder, runs, heap=(HEAP, replace(HEAP, scale=2.0))), grid)
 
 
-@given(ticks(), st.floats(0, 1), GRIDS, st.sampled_from([20, MAX_VALUES]))
+@given(NODES, st.floats(0, 1), GRIDS, st.sampled_from([20, MAX_VALUES]))
 @shared
 def test_ticks_of_a_partial_copy_count_once(
     folder: Path, snapshots: list[Snapshot], share: float, grid: Grid, max_values: int
@@ -270,7 +292,7 @@ def test_the_sums_of_a_job_are_discarded_when_its_columns_are_made(folder: Path)
     assert sums == [2, 1, 0]
 
 
-@given(st.lists(ticks(), min_size=1, max_size=3), GRIDS, st.sampled_from(CLOCKS), st.none() | WANTED)
+@given(st.lists(NODES, min_size=1, max_size=3), GRIDS, st.sampled_from(CLOCKS), st.none() | WANTED)
 @shared
 def test_both_implementations_give_the_same_node_intervals(
     folder: Path,
@@ -297,7 +319,7 @@ def test_both_implementations_give_the_same_node_intervals(
         assert_same(*compared)
 
 
-@given(st.lists(ticks(), min_size=2, max_size=4), st.data())
+@given(st.lists(NODES, min_size=2, max_size=4), st.data())
 @shared
 def test_both_implementations_give_the_same_cluster_intervals(
     folder: Path, nodes: Sequence[list[Snapshot]], data: st.DataObject
@@ -320,7 +342,7 @@ def test_both_implementations_give_the_same_cluster_intervals(
         assert_same(NodeInterval(expected, 0), NodeInterval(actual, 0))
 
 
-@given(st.lists(ticks(), min_size=1, max_size=3), st.data())
+@given(st.lists(NODES, min_size=1, max_size=3), st.data())
 @shared
 def test_jobs_that_share_a_pass_have_the_same_results_as_alone(
     folder: Path, nodes: Sequence[list[Snapshot]], data: st.DataObject

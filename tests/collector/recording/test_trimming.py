@@ -138,21 +138,17 @@ def test_the_frames_that_may_have_ticks_of_a_range_are_sufficient(
 
 
 @pytest.mark.parametrize("frames", [slice(1, 3), slice(5, 7), slice(9, 11), slice(1, 2), slice(10, 11), slice(4, 5)])
-@pytest.mark.parametrize(
-    "range_s", [(0, 3000), (0, 900), (-200, 0), (1350, 1400), (2000, 2300), (1000, 2300), (2900, 9999)]
-)
-def test_damage_is_the_same_in_the_frames_that_may_have_ticks_of_a_range(
-    tmp_path: Path, frames: slice, range_s: tuple[int, int]
-) -> None:
+def test_damage_is_the_same_in_the_frames_that_may_have_ticks_of_a_range(tmp_path: Path, frames: slice) -> None:
     file = recorded(tmp_path, [100.0 * number for number in range(30)])
     damage(file, frames)
-    require_same_from_part(file, *range_s)
+    for range_s in ((0, 3000), (0, 900), (-200, 0), (1350, 1400), (2000, 2300), (1000, 2300), (2900, 9999)):
+        require_same_from_part(file, *range_s)
 
 
 def test_a_part_is_little_larger_than_the_time_range(tmp_path: Path) -> None:
-    file = recorded(tmp_path, [float(second) for second in range(3000)])
-    part = part_of(file, 2000, 2002)
-    assert part.stat().st_size < file.stat().st_size * (SLOWEST_S + 30) / 3000
+    file = recorded(tmp_path, [float(second) for second in range(1000)])
+    part = part_of(file, 700, 702)
+    assert part.stat().st_size < file.stat().st_size * (SLOWEST_S + 30) / 1000
 
 
 def test_the_part_of_a_file_without_readable_times_is_the_whole_file(tmp_path: Path) -> None:
@@ -163,8 +159,8 @@ def test_the_part_of_a_file_without_readable_times_is_the_whole_file(tmp_path: P
 
 
 def test_rates_are_known_from_the_first_tick_of_the_range_on(tmp_path: Path) -> None:
-    to, _ = cut(recorded(tmp_path, [float(second) for second in range(1000)]), 500, 510)
-    assert min(ticks(to)) == pytest.approx(500 - SLOWEST_S, abs=3)
+    to, _ = cut(recorded(tmp_path, [float(second) for second in range(300)]), 250, 260)
+    assert min(ticks(to)) == pytest.approx(250 - SLOWEST_S, abs=3)
 
 
 def test_a_range_without_ticks_yields_nothing(tmp_path: Path) -> None:
@@ -193,18 +189,16 @@ def damage(file: Path, frames: slice) -> None:
 
 
 @pytest.mark.parametrize("frames", [slice(1, 3), slice(5, 7), slice(9, 11), slice(1, 2), slice(10, 11)])
-@pytest.mark.parametrize("range_s", [(0, 100), (0, 29), (-200, 1000)])
-def test_damage_anywhere_is_counted_and_its_ticks_remain_lost(
-    tmp_path: Path, frames: slice, range_s: tuple[int, int]
-) -> None:
+def test_damage_anywhere_is_counted_and_its_ticks_remain_lost(tmp_path: Path, frames: slice) -> None:
     file = recorded(tmp_path, [float(second) for second in range(30)])
     damage(file, frames)
     lost = integrity(file).lost
     assert lost == 3 * (frames.stop - frames.start)
-    to, extent = cut(file, *range_s)
-    assert integrity(to) == Integrity(lost=lost)
-    assert extent.damaged == 1
-    assert extent.span.ticks == 30 - lost
+    for range_s in ((0, 100), (0, 29), (-200, 1000)):
+        to, extent = cut(file, *range_s)
+        assert integrity(to) == Integrity(lost=lost)
+        assert extent.damaged == 1
+        assert extent.span.ticks == 30 - lost
 
 
 def test_damage_next_to_the_kept_frames_remains_visible(tmp_path: Path) -> None:
@@ -218,12 +212,12 @@ def test_damage_next_to_the_kept_frames_remains_visible(tmp_path: Path) -> None:
     assert integrity(to) == Integrity(lost=6)
 
 
-@pytest.mark.parametrize(("range_s", "damaged"), [((2000, 2300), 0), ((1000, 2300), 1), ((0, 300), 0), ((0, 800), 1)])
-def test_damage_far_from_the_range_does_not_count(tmp_path: Path, range_s: tuple[int, int], damaged: int) -> None:
+def test_damage_far_from_the_range_does_not_count(tmp_path: Path) -> None:
     file = recorded(tmp_path, [100.0 * number for number in range(30)])
     # Ticks 9 to 11.
     damage(file, slice(4, 5))
-    assert cut(file, *range_s)[1].damaged == damaged
+    for range_s, damaged in (((2000, 2300), 0), ((1000, 2300), 1), ((0, 300), 0), ((0, 800), 1)):
+        assert cut(file, *range_s)[1].damaged == damaged
 
 
 def test_the_footer_announces_more_ticks_only_if_the_range_continues_in_the_next_file(tmp_path: Path) -> None:
@@ -250,19 +244,19 @@ def test_the_footer_announces_more_ticks_only_if_the_range_continues_in_the_next
 
 
 def test_memory_does_not_depend_on_the_size_of_the_file(tmp_path: Path) -> None:
-    file = recorded(tmp_path, [float(second) for second in range(600)])
+    file = recorded(tmp_path, [float(second) for second in range(150)])
     # The second time, the file contains the same ticks eight times over.
     content = file.read_bytes()
     peaks = []
     for copies in (1, 8):
         file.write_bytes(content * copies)
         tracemalloc.start()
-        extent = extent_of(file, BEGIN_S, BEGIN_S + 599)
+        extent = extent_of(file, BEGIN_S, BEGIN_S + 149)
         for _ in trimmed(file, extent):
             pass
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-    assert peaks[1] < peaks[0] + 1_000_000
+    assert peaks[1] < peaks[0] + 250_000
 
 
 MALFORMED_HEADS: dict[str, Callable[[dict[str, Any]], object]] = {

@@ -85,10 +85,11 @@ def test_values_depend_only_on_the_seed_the_node_and_the_time() -> None:
 
 
 def test_nodes_have_distinct_names_and_machines() -> None:
-    nodes, others = simulated_cluster(1000, 1), simulated_cluster(1000, 1, cluster="other")
-    assert len({simulated.identity for simulated in nodes + others}) == 2000
-    assert len({simulated.placement for simulated in nodes + others}) == 2000
-    assert len({simulated.node for simulated in nodes}) == 1000
+    count = examples(1000)
+    nodes, others = simulated_cluster(count, 1), simulated_cluster(count, 1, cluster="other")
+    assert len({simulated.identity for simulated in nodes + others}) == 2 * count
+    assert len({simulated.placement for simulated in nodes + others}) == 2 * count
+    assert len({simulated.node for simulated in nodes}) == count
 
 
 def test_samples_have_no_contradictions() -> None:

@@ -12,6 +12,7 @@ from collector.model.snapshot import Snapshot, Tick
 from collector.recording.writer import Position
 from exporters.api.metrics_endpoint import KEPT, Turns
 from exporters.recent_ticks import RecentTicks
+from tests.examples import some_of
 
 TICKS, BEGIN_S = 60, 1000
 # A tick arrives this long after its time, and a scrape may begin this much earlier or later than planned.
@@ -77,7 +78,7 @@ def _no_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("late_s", [0.0, 0.3])
 @pytest.mark.parametrize("interval_s", [1.0, 10.0])
 def test_every_tick_is_scraped_once(interval_s: float, late_s: float) -> None:
-    phases_s = {str(percent): percent / 100 for percent in range(-50, 50)}
+    phases_s = {str(percent): percent / 100 for percent in some_of(range(-50, 50))}
     for numbers in asyncio.run(scraped(phases_s, interval_s, late_s, seed=1)).values():
         # Before the second tick, it is unknown when the next one will arrive.
         later = numbers[3:]

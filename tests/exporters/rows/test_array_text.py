@@ -1,9 +1,10 @@
 """The text made from a node's arrays equals that of its rows."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from math import inf, nan
+from random import Random
 
 import numpy as np
 import pytest
@@ -76,54 +77,57 @@ def series_of(choice: Choice) -> list[Series]:
     return sorted(read | shown | decayed | collections | {SEPARATE_WRITES})
 
 
-@st.composite
-def nodes(draw: st.DrawFn, choice: Choice) -> NodeColumns:
-    """Generate a node's columns with any subset of the series that the rows show, each in any of its intervals."""
-    height = draw(st.integers(0, 3))
+def node_of(choice: Choice, chance: Random, texts: Sequence[str]) -> NodeColumns:
+    """Return a node's columns with any subset of the series that the rows show, each in any of its intervals.
+
+    Hypothesis would take longer to draw all numbers than the rows take.
+    """
+    height = chance.randint(0, 3)
     sums = IntervalSums()
 
-    def numbers(strategy: st.SearchStrategy[float]) -> Floats:
-        return np.asarray(draw(st.lists(strategy, min_size=height, max_size=height)), np.float64)
+    def numbers(number: Callable[[], float]) -> Floats:
+        return np.asarray([number() for _ in range(height)], np.float64)
 
-    for series in draw(st.lists(st.sampled_from(series_of(choice)), unique=True)):
+    every_series = series_of(choice)
+    for series in chance.sample(every_series, chance.choice((0, 1, 4, 20, len(every_series) // 2, len(every_series)))):
         kind = CATALOGUE[series[0]].kind
-        is_known = numbers(st.sampled_from([0.0, 1.0, 1.0]))
+        is_known = numbers(lambda: chance.choice((0.0, 1.0, 1.0)))
         if kind is Kind.COUNTER:
-            increase = numbers(st.just(0.0) | st.floats(0, 1e9) | st.integers(0, 10**9).map(float))
-            sums.counters[series] = increase * is_known, numbers(st.sampled_from([5.0, 5.0, 4.997])) * is_known
+            increases = numbers(
+                lambda: chance.choice((0.0, 5e-324, 1e9, chance.uniform(0, 1e9), float(chance.randint(0, 10**9))))
+            )
+            elapsed_s = numbers(lambda: chance.choice((5.0, 5.0, 4.997)))
+            sums.counters[series] = increases * is_known, elapsed_s * is_known
         elif kind is Kind.GAUGE:
-            total = numbers(st.floats(-1e9, 1e9) | st.sampled_from([0.0, 1.0, inf]))
+            total = numbers(lambda: chance.choice((chance.uniform(-1e9, 1e9), chance.uniform(-1, 1), 0.0, 1.0, inf)))
             sums.gauges[series] = is_known.astype(np.int64), total, total - 1, total + 0.5
         elif kind is Kind.HISTOGRAM:
-            sums.histograms[series] = {
-                length: _counts(draw, height, length) for length in draw(st.sampled_from([(128,), (165,), (165, 128)]))
-            }
-    sources = draw(st.lists(st.sampled_from(["cassandra", "cpu", "disk"]), unique=True))
+            lengths = chance.choice(((128,), (165,), (165, 128)))
+            sums.histograms[series] = {length: _counts(chance, height, length) for length in lengths}
+    sources = chance.sample(("cassandra", "cpu", "disk"), chance.randint(0, 3))
     return NodeColumns(
-        draw(TEXTS),
-        Header("1.0", 1.0, "one", sources=("cassandra",), disk=draw(TEXTS), interface="eth0"),
+        chance.choice(texts),
+        Header("1.0", 1.0, "one", sources=("cassandra",), disk=chance.choice(texts), interface="eth0"),
         Grid(5.0),
         list(range(7, 7 + height)),
         sums,
         {name: metric.unit for name, metric in CATALOGUE.items()},
-        {source: numbers(st.sampled_from([0.0, 5.0, 5.003])) for source in sources},
+        {source: numbers(lambda: chance.choice((0.0, 5.0, 5.003))) for source in sources},
         [{} for _ in range(height)],
-        [[Event("restart", text) for text in draw(st.lists(TEXTS, max_size=2))] for _ in range(height)],
-        numbers(st.floats(0, 10)).tolist(),
+        [[Event("restart", text) for text in chance.choices(texts, k=chance.randint(0, 2))] for _ in range(height)],
+        numbers(lambda: chance.choice((0.0, chance.uniform(0, 10)))).tolist(),
         [0] * height,
         [5] * height,
         Integrity(),
     )
 
 
-def _counts(draw: st.DrawFn, height: int, length: int) -> tuple[Ints, Ints]:
+def _counts(chance: Random, height: int, length: int) -> tuple[Ints, Ints]:
     counts = np.zeros((height, length), np.int64)
-    known = np.zeros(height, np.int64)
-    for row in range(height):
-        known[row] = draw(st.integers(0, 1))
-        buckets: Mapping[int, int] = draw(st.dictionaries(st.integers(0, length - 1), st.integers(0, 1000), max_size=4))
-        for bucket, count in buckets.items():
-            counts[row, bucket] = count * known[row]
+    known = np.asarray([chance.randint(0, 1) for _ in range(height)], np.int64)
+    for row in known.nonzero()[0]:
+        for bucket in chance.choices(range(length), k=chance.randint(0, 4)):
+            counts[row, bucket] = chance.randint(0, 1000)
     return known, counts
 
 
@@ -139,21 +143,16 @@ def node_rows(table: Table, node: NodeRun) -> Iterator[tuple[int, Row]]:
         yield index, table.row(node.node, interval.sample, answered, 1 - answered, devices)
 
 
-@pytest.mark.parametrize("choice", CHOICES, ids=str)
-@given(data=st.data())
-def test_text_from_arrays_equals_that_of_rows(choice: Choice, data: st.DataObject) -> None:
-    run, table = run_of(data.draw(nodes(choice))), table_of(choice)
-    assert node_text(table, run) == rows_text(table.header, [row for _, row in node_rows(table, run)])
-
-
-@pytest.mark.parametrize("choice", CHOICES, ids=str)
-@given(data=st.data())
-def test_cells_from_arrays_equal_those_of_rows(choice: Choice, data: st.DataObject) -> None:
-    run, table = run_of(data.draw(nodes(choice))), table_of(choice)
-    names = data.draw(st.lists(st.sampled_from(table.header), min_size=1, unique=True))
-    expected = [(index, {name: row[name] for name in names}) for index, row in node_rows(table, run)]
-    # The texts differ if only one of the two cells is an integer.
-    assert repr(list(node_cells(table, run, names))) == repr(expected)
+@given(st.builds(Random, st.integers(0, 1 << 32)), st.lists(TEXTS, min_size=1, max_size=5))
+def test_text_and_cells_from_arrays_equal_those_of_rows(chance: Random, texts: list[str]) -> None:
+    for choice in CHOICES:
+        run, table = run_of(node_of(choice, chance, texts)), table_of(choice)
+        rows = list(node_rows(table, run))
+        assert node_text(table, run) == rows_text(table.header, [row for _, row in rows])
+        names = chance.sample(table.header, chance.randint(1, len(table.header)))
+        expected = [(index, {name: row[name] for name in names}) for index, row in rows]
+        # The texts differ if only one of the two cells is an integer.
+        assert repr(list(node_cells(table, run, names))) == repr(expected)
 
 
 @given(st.lists(NUMBERS, min_size=1, max_size=4))

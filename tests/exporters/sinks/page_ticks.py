@@ -1,6 +1,6 @@
 """Ticks with raw values, and the page of /metrics after them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from prometheus_client import CollectorRegistry
 
@@ -33,21 +33,16 @@ def node_tick(number: int, values: Mapping[Series, Value], session: str = "one",
     return NodeTick(header, IDENTITY, snapshot, None, Placement("machine", "host"))
 
 
-def page_of(ticks: Sequence[NodeTick]) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
-    """Return the series of /metrics after these ticks, without those that are not in the journal."""
+def pages_of(ticks: Sequence[NodeTick]) -> Iterator[dict[tuple[str, frozenset[tuple[str, str]]], float]]:
+    """Yield the series of /metrics after each tick, as a scrape stores them, without those not in the journal."""
     health = AgentHealth("1.2.3", machine="machine", network="host")
     page = Page(Options(), CollectorRegistry(), lambda: health, print, lambda: 0.0)
     for tick in ticks:
         page.add(tick.snapshot, tick.identity)
-    exposition = parsed(page.get(openmetrics=False, compressed=False).decode()).values
-    return {key: value for key, value in exposition.items() if not key[0].startswith(SELF_METRICS)}
-
-
-def without_empty(
-    series: Mapping[tuple[str, frozenset[tuple[str, str]]], float],
-) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
-    """Return the series as a scrape stores them: without empty labels, and as floating-point numbers."""
-    return {
-        (name, frozenset(label for label in labels if label[1])): float(value)
-        for (name, labels), value in series.items()
-    }
+        exposition = parsed(page.get(openmetrics=False, compressed=False).decode()).values
+        # A scrape stores no empty labels, and numbers as floating-point numbers.
+        yield {
+            (name, frozenset(label for label in labels if label[1])): float(value)
+            for (name, labels), value in exposition.items()
+            if not name.startswith(SELF_METRICS)
+        }

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from exporters.results.capacity.search import CONFIRMATION, Bracket, SearchPlan, Step, bracket, rounded_rate, search
 from exporters.results.capacity.step_verdict import StepData, Verdict, step_verdict
 from exporters.results.summary.conditions import Condition, condition_of
+from tests.examples import examples
 from tests.exporters.results.capacity.simulated_queue import (
     CLOSED_CAPACITY,
     LIMIT_MS,
@@ -49,7 +50,7 @@ def measured_by(measure: Measure, objective: Condition, seed: int) -> Judge:
     return judge
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(examples(20)))
 @pytest.mark.parametrize(
     ("measure", "objective", "capacity"),
     [

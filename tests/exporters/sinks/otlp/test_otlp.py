@@ -17,7 +17,7 @@ from exporters.sinks.parts.tick_encoder import TickEncoder
 from tests.examples import examples
 from tests.exporters.metrics_page.parsed import any_values, one_of_each
 from tests.exporters.sinks.otlp.otlp_messages import DataPoint, decode
-from tests.exporters.sinks.page_ticks import EXTERNAL, IDENTITY, node_tick, page_of, without_empty
+from tests.exporters.sinks.page_ticks import EXTERNAL, IDENTITY, node_tick, pages_of
 
 # The units that a translation to Prometheus appends to the name.
 SUFFIXES = {"s": "_seconds", "By": "_bytes"}
@@ -57,20 +57,16 @@ def translated(points: Sequence[DataPoint]) -> dict[tuple[str, frozenset[tuple[s
 def test_every_tick_has_the_series_of_the_page(readings: list[dict[Series, Value]]) -> None:
     otlp = encoder()
     ticks = [node_tick(number, values) for number, values in enumerate(readings)]
-    for number, tick in enumerate(ticks, 1):
+    for tick, page in zip(ticks, pages_of(ticks), strict=True):
         points = decode(request(otlp.encode(tick)))
-        page = {
-            (name, labels): value
-            for (name, labels), value in without_empty(page_of(ticks[:number])).items()
-            if name not in CONVENTIONS
-        }
-        assert translated([point for point in points if point.value is not None]) == page
+        expected = {series: value for series, value in page.items() if series[0] not in CONVENTIONS}
+        assert translated([point for point in points if point.value is not None]) == expected
 
 
 def test_series_of_the_conventions_keep_their_values() -> None:
     tick = node_tick(0, one_of_each())
     points = decode(request(encoder().encode(tick)))
-    page = without_empty(page_of([tick]))
+    (page,) = pages_of([tick])
     expected = sorted(value for (name, _), value in page.items() if name in CONVENTIONS)
     assert sorted(point.value for point in points if point.name.startswith("system.")) == expected
     (free,) = [point for point in points if ("system.memory.state", "free") in point.attributes]
