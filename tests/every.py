@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import Any
 
+import pytest
+
 # A failure of this many cases is not understood better with more of them.
 MAX_SHOWN = 20
 
@@ -28,7 +30,7 @@ def every(names: str | Sequence[str], cases: Iterable[Any]) -> Callable[[Test], 
                 arguments = dict(zip(words, value if len(words) > 1 else [value], strict=True))
                 try:
                     test(**fixtures, **arguments)
-                except Exception as error:
+                except (Exception, pytest.fail.Exception) as error:
                     failures.append(f"{arguments!r:.300}: {type(error).__name__}: {error}")
             assert not failures, "\n".join([f"{len(failures)} of {len(values)} cases fail:", *failures[:MAX_SHOWN]])
 

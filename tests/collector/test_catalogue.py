@@ -4,8 +4,6 @@ import re
 from collections import Counter
 from collections.abc import Callable
 
-import pytest
-
 from collector.model.mbean import METRICS, VALUES
 from collector.model.metric import Aggregation, Kind, Metric, ScrapeInterval, WideColumn
 from collector.node.catalogue import BEANS, CATALOGUE, HOST, REPORTS
@@ -13,6 +11,7 @@ from collector.node.host import busy_processes
 from collector.node.nodetool.reports.local_operations import METRICS as SUMS
 from exporters.rows.operation_columns import Operations
 from exporters.rows.view import View
+from tests.every import every
 
 NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 # Counters that keep their node_exporter names, which do not end in "_total".
@@ -142,14 +141,14 @@ def wide(operations: Operations) -> View:
     return View(operations, disk="vda", interface="eth0", wide=True)
 
 
-@pytest.mark.parametrize("operations", OPERATIONS, ids=str)
+@every("operations", OPERATIONS)
 def test_names_and_headers_of_the_wide_view_are_unique(operations: Operations) -> None:
     columns = wide(operations).columns
     for words in ([column.name for column in columns], [column.header for column in columns]):
         assert [word for word, number in Counter(words).items() if number > 1] == []
 
 
-@pytest.mark.parametrize("operations", OPERATIONS, ids=str)
+@every("operations", OPERATIONS)
 def test_column_names_are_identifiers_and_headers_contain_no_spaces(operations: Operations) -> None:
     for column in wide(operations).columns:
         assert re.fullmatch(r"[a-z][a-z0-9_]*", column.name)
@@ -158,7 +157,7 @@ def test_column_names_are_identifiers_and_headers_contain_no_spaces(operations: 
         assert 0 <= column.digits <= 4
 
 
-@pytest.mark.parametrize("operations", OPERATIONS, ids=str)
+@every("operations", OPERATIONS)
 def test_the_default_command_shows_only_metrics_read_on_every_tick(operations: Operations) -> None:
     view = View(operations, disk="vda", interface="eth0", wide=True, compactions=True)
     for name in view.metrics(view.columns):

@@ -30,7 +30,7 @@ gauge = partial(Gauge, aggregation=Aggregation.MAX)
 READS = Rate("a_total", where(operation="Read"))
 
 
-@pytest.mark.parametrize(
+@every(
     ("expression", "expected"),
     [
         (READS, 'sum by (node) (rate(a_total{node=~"$node",operation="Read"}[1m]))'),
@@ -61,7 +61,7 @@ GC_RATE = "rate(cassandra_jvm_gc_seconds_total[5m])"
 SUMMED_PER_NODE = f"sum by (cluster, dc, rack, node) ({GC_RATE})"
 
 
-@pytest.mark.parametrize(
+@every(
     ("expression", "expected"),
     [
         (Gauge("cassandra_compaction_pending"), "sum by (cluster) (cassandra_compaction_pending)"),
@@ -129,7 +129,7 @@ SHARED = (
 )
 
 
-@pytest.mark.parametrize(("expression", "across_nodes", "groups"), SHARED)
+@every(("expression", "across_nodes", "groups"), SHARED)
 def test_influxql_counts_series_shared_by_nodes_on_one_machine_once(
     expression: Gauge | Rate, across_nodes: str, groups: str
 ) -> None:
@@ -161,7 +161,7 @@ def test_a_selector_without_matchers_has_no_braces() -> None:
     assert promql.selector("a") == "a"
 
 
-@pytest.mark.parametrize(
+@every(
     ("expression", "selected", "inner"),
     [
         (READS, 'sum("v0")', ['mean("per_s") AS "v0" FROM "a_total"']),

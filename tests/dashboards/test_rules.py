@@ -86,7 +86,7 @@ REQUESTS = f'sum {NODE} (rate(cassandra_client_requests_total{{job="casstat"}}[5
 SLOW_READS = "cluster_dc_operation:cassandra_client_request_slow:ratio_rate"
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "severity", "duration", "expr"),
     [
         (
@@ -170,10 +170,9 @@ def compares_a_rate(alert: Alert) -> bool:
     return RATE.search(alert.expr.partition(f" {format_number(alert.bound)}")[0]) is not None
 
 
-@pytest.mark.parametrize(
+@every(
     "alert",
     [alert for alert in alert_list() if compares_a_rate(alert) and alert.name not in EVENT_ALERTS],
-    ids=alert_id,
 )
 def test_an_alert_on_a_rate_waits_longer_than_its_window(alert: Alert) -> None:
     """A single event raises a rate for the whole window, so an alert with a shorter `for` duration would fire."""
@@ -181,15 +180,14 @@ def test_an_alert_on_a_rate_waits_longer_than_its_window(alert: Alert) -> None:
     assert alert.for_s > 60 * min(int(size) * (60 if unit == "h" else 1) for size, unit in windows)
 
 
-@pytest.mark.parametrize("name", EVENT_ALERTS)
+@every("name", EVENT_ALERTS)
 def test_a_single_event_does_not_page(name: str) -> None:
     assert {alert.severity for alert in alert_list() if alert.name == name} == {WARNING}
 
 
-@pytest.mark.parametrize(
+@every(
     "alert",
     [alert for alert in alert_list() if THRESHOLDS[alert.threshold].below and alert.threshold in SIGNALS],
-    ids=alert_id,
 )
 def test_the_summary_of_an_alert_on_low_values_does_not_repeat_the_title(alert: Alert) -> None:
     """If low values are bad, the title describes the good state, and a summary that repeated it would mislead."""

@@ -8,6 +8,7 @@ from collector.model.metric import Series
 from collector.model.sample import Sample
 from collector.model.snapshot import Tick
 from exporters.series_selector import SeriesSelection, parse
+from tests.every import every
 
 REQUESTS, POOLS = "cassandra_client_requests_total", "cassandra_pool_pending"
 READ, WRITE, QUOTED = (REQUESTS, "Read"), (REQUESTS, "Write"), (REQUESTS, 'a"b\\c\n{},|.*')
@@ -32,7 +33,7 @@ def selected(*selectors: str) -> list[Series]:
     return list(sample.values)
 
 
-@pytest.mark.parametrize(
+@every(
     ("selectors", "series"),
     [
         (["*"], ALL),
@@ -57,7 +58,7 @@ def test_the_series_that_match_are_selected(selectors: list[str], series: list[S
     assert selected(*selectors) == series
 
 
-@pytest.mark.parametrize(
+@every(
     ("selectors", "series"),
     [
         ([f'{REQUESTS}{{operation="Write"}}', f'{REQUESTS}{{operation="Read"}}', PENDING[0]], [READ, WRITE, PENDING]),
@@ -89,7 +90,7 @@ def test_a_missing_label_has_the_value_of_an_empty_string() -> None:
     assert selected('unknown{operation="Read"}') == []
 
 
-@pytest.mark.parametrize(
+@every(
     "text",
     [
         "",

@@ -5,9 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.agents.addresses import NodeAddressError, parse_address
+from tests.every import every
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "url", "is_agent"),
     [
         ("10.0.0.7", "http://10.0.0.7:17199", True),
@@ -27,7 +28,7 @@ def test_addresses_are_parsed(text: str, url: str, is_agent: bool) -> None:
     assert address.with_host("10.0.0.8").host == "10.0.0.8"
 
 
-@pytest.mark.parametrize("text", ["", "http://", "ftp://a", "a:b", "a:99999", "a b", "http://a/?x=1", "a:0", "\x1b[2J"])
+@every("text", ["", "http://", "ftp://a", "a:b", "a:99999", "a b", "http://a/?x=1", "a:0", "\x1b[2J"])
 def test_invalid_addresses_are_rejected(text: str) -> None:
     with pytest.raises(NodeAddressError, match=r"is not a valid node address \(hint: use an address such as"):
         parse_address(text)

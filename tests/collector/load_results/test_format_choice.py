@@ -9,9 +9,10 @@ from collector.load_results.client_format import ClientFormatError, FormatChoice
 from collector.load_results.client_result import ClientInterval, ClientResult, Latency, Operation, StatedTotals
 from collector.load_results.format_registry import choice_of
 from collector.load_results.result_checks import doubts
+from tests.every import every
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "format_name", "options", "path"),
     [
         ("results.hdr", "", {}, "results.hdr"),
@@ -48,7 +49,7 @@ INTERVALS = (
 RESULT = ClientResult("csv", "tool", "file", (Operation("read", INTERVALS), Operation("write", INTERVALS[1:])))
 
 
-@pytest.mark.parametrize(
+@every(
     ("stated", "note"),
     [
         (StatedTotals(completed=3100, failed=10, attempted=3110, attempted_per_s=155.4, length_s=20.4), ""),

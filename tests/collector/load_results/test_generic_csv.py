@@ -12,6 +12,7 @@ from collector.load_results.client_result import ClientInterval, ClientResult, L
 from collector.load_results.format_registry import read_as, recognised_format
 from collector.load_results.formats import generic_csv
 from tests.collector.load_results.mutations import damaged
+from tests.every import every
 
 CAPTURES = Path(__file__).parents[2] / "captures" / "clients"
 TIMES = CommandTimes(1_700_000_000.0, 1_700_000_100.0)
@@ -141,7 +142,7 @@ HEADER = "time_s,latency_ms,error"
 INTERVALS = "time_s,duration_s,operations,p50_ms,p99_ms"
 
 
-@pytest.mark.parametrize(
+@every(
     ("lines", "reason"),
     [
         (["time_s,error", f"{T},"], "line 1: missing column: latency_ms"),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from collector.load_results.client_result import rounded_up
 from collector.load_results.hdr_histogram import HdrError, decoded
+from tests.every import every
 
 HOUR_NS = 3_600_000_000_000
 HEADER = struct.Struct(">iiiiqqd")
@@ -74,7 +75,7 @@ def compressed(content: bytes, cookie: int = 0x1C849314) -> str:
     return b64encode(struct.pack(">ii", cookie, len(data)) + data).decode()
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "reason"),
     [
         ("", "base64"),

@@ -13,6 +13,7 @@ from collector.load_results.client_format import ClientFormatError, CommandTimes
 from collector.load_results.client_result import ClientResult, Latency
 from collector.load_results.format_registry import read_file
 from collector.load_results.formats import hdr_log
+from tests.every import every
 
 CAPTURES = Path(__file__).parents[2] / "captures" / "clients"
 TIMES = CommandTimes(1_700_000_000.0, 1_700_000_010.0)
@@ -48,7 +49,7 @@ def percentiles_ms(latency: Latency | None) -> list[float]:
     return [round(value_s * 1000, 2) for value_s in latency.percentiles_s((50, 95, 99)) if value_s is not None]
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "options", "operations", "length_s", "service_ms", "response_ms"),
     [
         ("stress.hdr", {}, {"read": 4510, "write": 510}, 5.0, [2.01, 3.81, 5.03], None),
@@ -271,7 +272,7 @@ def test_intervals_may_be_in_any_order(tmp_path: Path) -> None:
     assert [part.completed for part in operation.intervals] == [1, 2, 3]
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "reason"),
     [
         ("Tag=READ-st,0.0,1.0,1.0,HISTF@@@@", "line 2: not a base64"),

@@ -28,6 +28,7 @@ from collector.load_results.format_registry import read_as, recognised_format
 from collector.load_results.formats import jmeter
 from collector.load_results.jmeter_results import TRANSACTION
 from collector.load_results.parsing import MAX_LABELS
+from tests.every import every
 from tests.examples import examples
 
 CAPTURES = Path(__file__).parents[2] / "captures" / "clients"
@@ -146,7 +147,7 @@ def test_an_operation_belongs_to_the_second_in_which_it_ended_and_empty_seconds_
     assert operation.intervals[3].service is None
 
 
-@pytest.mark.parametrize(
+@every(
     "content",
     [
         f"{HEADER}\n{ROW}\n",
@@ -247,7 +248,7 @@ def test_concatenated_files_are_read_with_a_note(tmp_path: Path) -> None:
     assert result.notes == ("the header is repeated; the file may contain several results",)
 
 
-@pytest.mark.parametrize(
+@every(
     "end", ["1700000000000", "1700000000000,1,rea", '1700000000000,1,"re\n', '1700000000000,1,"re\nad', f"{ROW[:-1]}"]
 )
 def test_an_incomplete_last_row_is_ignored_with_a_note(tmp_path: Path, end: str) -> None:
@@ -256,7 +257,7 @@ def test_an_incomplete_last_row_is_ignored_with_a_note(tmp_path: Path, end: str)
     assert result.notes == ("the last row is incomplete and is ignored",)
 
 
-@pytest.mark.parametrize(
+@every(
     ("rows", "reason"),
     [
         (f'{ROW}\n1700000000000,1,"a\nb",200,true\n1700000000000,1\n', "line 5: 2 fields instead of 5"),

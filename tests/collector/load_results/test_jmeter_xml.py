@@ -12,6 +12,7 @@ from collector.load_results.client_result import ClientResult
 from collector.load_results.format_registry import read_as, recognised_format
 from collector.load_results.formats import jmeter
 from collector.load_results.jmeter_results import TRANSACTION
+from tests.every import every
 from tests.examples import examples
 
 CAPTURES = Path(__file__).parents[2] / "captures" / "clients"
@@ -74,7 +75,7 @@ def test_an_incomplete_file_is_read_with_a_note(tmp_path: Path, end: str) -> Non
     assert result.notes == ("the file is incomplete; its last samples may be missing",)
 
 
-@pytest.mark.parametrize(
+@every(
     ("content", "reason"),
     [
         (

@@ -17,6 +17,7 @@ from collector.load_results.formats import k6
 from tests.collector.load_results import k6_output
 from tests.collector.load_results.k6_output import csv_text, json_text, request
 from tests.collector.load_results.mutations import damaged
+from tests.every import every
 
 TIMES = CommandTimes(1_700_000_000.0, 1_700_000_100.0)
 HEADER = csv_text([])
@@ -33,7 +34,7 @@ def total(result: ClientResult) -> int:
     return sum(row.completed + row.failed for operation in result.operations for row in operation.intervals)
 
 
-@pytest.mark.parametrize("time_format", ["unix", "unix_milli", "unix_micro", "unix_nano", "rfc3339_nano"])
+@every("time_format", ["unix", "unix_milli", "unix_micro", "unix_nano", "rfc3339_nano"])
 def test_the_result_is_that_of_the_json_output(tmp_path: Path, time_format: str) -> None:
     result = result_of(tmp_path / "k6.csv", csv_text(k6_output.run(), time_format))
     path = tmp_path / "k6.json"
@@ -93,7 +94,7 @@ def test_an_incomplete_last_line_is_ignored_with_a_note(tmp_path: Path) -> None:
     assert result.notes == ("the last line is incomplete and is ignored",)
 
 
-@pytest.mark.parametrize(
+@every(
     ("row", "reason"),
     [
         ("http_req_duration,1595325560,1.0", "line 2: 3 fields instead of 19"),

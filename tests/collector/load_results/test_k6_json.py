@@ -16,6 +16,7 @@ from collector.load_results.formats import k6
 from tests.collector.load_results import k6_output
 from tests.collector.load_results.k6_output import BEGIN_S, Sample, json_text, request
 from tests.collector.load_results.mutations import damaged
+from tests.every import every
 
 TIMES = CommandTimes(1_700_000_000.0, 1_700_000_100.0)
 
@@ -81,7 +82,7 @@ def test_hostile_names_are_short_and_printable(tmp_path: Path) -> None:
     assert len(operation.name) == 80
 
 
-@pytest.mark.parametrize(
+@every(
     ("tags", "expected"),
     [
         ({"expected_response": "true", "error_code": "1404"}, (1, {})),
@@ -141,7 +142,7 @@ def test_two_runs_in_one_file_are_noted(tmp_path: Path) -> None:
 POINT = '{"metric":"http_req_duration","type":"Point","data":{"time":"2026-01-01T00:00:00Z","value":1,"tags":null}}'
 
 
-@pytest.mark.parametrize(
+@every(
     ("line", "reason"),
     [
         ("hello", "line 2: not a JSON object"),

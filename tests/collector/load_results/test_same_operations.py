@@ -4,12 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from collector.load_results.client_format import CommandTimes
 from collector.load_results.client_result import ClientInterval, ClientResult, Latency, Operation
 from collector.load_results.result_checks import have_same_operations
 from tests.collector.load_results.captured import content_of, read_content
+from tests.every import every
 
 
 def result(
@@ -45,7 +44,7 @@ def summarised(of: ClientResult, **stated_s: float) -> ClientResult:
     return replace(of, format="b", operations=(Operation("", (), replace(total, service=latency)),))
 
 
-@pytest.mark.parametrize(
+@every(
     ("other", "is_same"),
     [
         (result(), True),

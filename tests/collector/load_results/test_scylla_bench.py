@@ -13,6 +13,7 @@ from collector.load_results.client_result import ClientResult
 from collector.load_results.format_registry import read_as, recognised_format
 from collector.load_results.parsing import go_duration_s
 from collector.load_results.result_checks import doubts, require_sound
+from tests.every import every
 
 CAPTURES = Path(__file__).parents[2] / "captures" / "clients"
 CAPTURE, OF_CQL_STRESS = CAPTURES / "scylla-bench.log", CAPTURES / "cql-stress-scylla-bench.log"
@@ -146,7 +147,7 @@ def test_damaged_output_is_an_error(tmp_path: Path, old: str, new: str, reason: 
         result_of_text(tmp_path / "log", text.replace(old, new, 1))
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "seconds"),
     [("0s", 0), ("0", 0), ("17ns", 17e-9), ("456\u00b5s", 456e-6), ("456\u03bcs", 456e-6), ("1.2ms", 0.0012),
      ("3m2.1s", 182.1), ("1h0m0.5s", 3600.5), ("2.000000001s", 2.000000001)],
@@ -155,7 +156,7 @@ def test_durations_are_those_of_go(text: str, seconds: float) -> None:
     assert go_duration_s(text) == pytest.approx(seconds)
 
 
-@pytest.mark.parametrize("text", ["", "5", "ms", "-1s", "1s2", "1x", "1 s", "NaN"])
+@every("text", ["", "5", "ms", "-1s", "1s2", "1x", "1 s", "NaN"])
 def test_other_texts_are_not_durations(text: str) -> None:
     with pytest.raises(ValueError, match="not a duration"):
         go_duration_s(text)

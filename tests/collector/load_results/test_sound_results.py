@@ -18,6 +18,7 @@ from collector.load_results.format_registry import read_as, read_file, recognise
 from collector.load_results.result_checks import require_sound
 from collector.load_results.result_file import content_of, read_result, write_result
 from tests.collector.load_results.mutations import damaged
+from tests.every import every
 from tests.examples import examples
 
 CAPTURES = Path(__file__).parents[2] / "captures" / "clients"
@@ -117,8 +118,8 @@ def hdr_log() -> bytes:
     return "\n".join([*lines, ""]).encode()
 
 
-@pytest.mark.parametrize("seconds", [1, 2])
-@pytest.mark.parametrize(
+@every("seconds", [1, 2])
+@every(
     ("row", "note"),
     [
         ("10,2500,1,2,3", "a median latency of 1 µs is unlikely"),

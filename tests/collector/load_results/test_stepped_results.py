@@ -18,6 +18,7 @@ from collector.load_results.stepped_results import UnplacedResultError, on_run_c
 from collector.merge.clock_correction import ClockPart
 from collector.runs.run import ClockStep
 from collector.runs.run_clock import clock_parts
+from tests.every import every
 
 T_S, PER_S, LENGTH_S = 1_795_000_000.0, 50, 60.0
 TIMES = CommandTimes(T_S, T_S + LENGTH_S)
@@ -104,8 +105,8 @@ def test_a_small_step_is_neglected() -> None:
         assert len(placed(ended(steps), steps, clock).operations[0].intervals) == 60
 
 
-@pytest.mark.parametrize("step_s", [3600.0, -4.0, -3600.0])
-@pytest.mark.parametrize("clock", [ResultClock.SHOWN, ResultClock.STEADY, ResultClock.EITHER])
+@every("step_s", [3600.0, -4.0, -3600.0])
+@every("clock", [ResultClock.SHOWN, ResultClock.STEADY, ResultClock.EITHER])
 def test_times_that_went_on_as_before_are_not_changed(step_s: float, clock: ResultClock) -> None:
     steps, steady = [ClockStep(T_S + 30, step_s)], ended([])
     assert placed(steady, steps, clock) == steady
@@ -143,7 +144,7 @@ def test_times_that_the_clock_never_showed_are_refused() -> None:
         placed(ended([ClockStep(T_S + 30, 1000.0)]), steps)
 
 
-@pytest.mark.parametrize("clock", ResultClock)
+@every("clock", ResultClock)
 def test_a_length_that_was_measured_with_the_clock_is_refused(clock: ResultClock) -> None:
     total = ClientInterval(T_S, T_S + 50, 100)
     result = ClientResult("wrk", "wrk", "a", (Operation("", total=total),), estimated_clock=True)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from collector.load_results.client_format import ClientFormatError, CommandTimes
 from collector.load_results.client_result import ClientInterval, ClientResult
 from collector.load_results.format_registry import read_as, recognised_format
+from tests.every import every
 from tests.examples import examples
 
 CAPTURES = Path(__file__).parents[2] / "captures" / "clients"
@@ -87,7 +88,7 @@ def test_a_capture_has_the_counts_and_percentiles_that_wrk_prints(
     assert ("failed requests" in " ".join(result.notes)) == (capture == "status")
 
 
-@pytest.mark.parametrize(
+@every(
     ("changed_s", "end_s"),
     [
         # When the last line was written is known only if the file was not copied or changed after the command.

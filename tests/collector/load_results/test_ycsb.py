@@ -9,6 +9,7 @@ from collector.load_results.client_format import ClientFormatError, CommandTimes
 from collector.load_results.client_result import ClientResult, Operation
 from collector.load_results.format_registry import read_as, recognised_format
 from collector.load_results.result_checks import doubts, require_sound
+from tests.every import every
 
 CAPTURES = Path(__file__).parents[2] / "captures" / "clients"
 STATUS, SERIES = CAPTURES / "ycsb-status.log", CAPTURES / "ycsb-timeseries.log"
@@ -85,7 +86,7 @@ def test_status_lines_are_intervals_with_both_kinds_of_latency() -> None:
     assert doubts(result) == []
 
 
-@pytest.mark.parametrize("zone_h", [0, 2, -7, 5.75, 14, -11])
+@every("zone_h", [0, 2, -7, 5.75, 14, -11])
 def test_status_lines_have_the_time_of_day_whatever_the_time_zone_of_the_client(zone_h: float) -> None:
     times = times_of(STATUS, zone_h)
     result = result_of(STATUS, times)

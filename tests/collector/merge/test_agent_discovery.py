@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from collector.agents.addresses import DiscoveryError, dns_addresses, file_addresses
+from tests.every import every
 
 GROUPS = [
     {"targets": ["10.0.0.1:17199", "10.0.0.2"], "labels": {"dc": "a"}},
@@ -68,7 +69,7 @@ def test_all_addresses_of_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
     assert dns_addresses("agents.default.svc:99")[0] == "10.0.0.1:99"
 
 
-@pytest.mark.parametrize("name", ["host:0", "host:x", "host:99999", "no-such-name.invalid", "a" * 300, "a..b"])
+@every("name", ["host:0", "host:x", "host:99999", "no-such-name.invalid", "a" * 300, "a..b"])
 def test_names_without_addresses(name: str) -> None:
     with pytest.raises(DiscoveryError):
         dns_addresses(name)

@@ -161,12 +161,12 @@ def test_two_recordings_made_years_apart_give_only_intervals_with_data(tmp_path:
 def test_recordings_with_different_intervals_are_merged(tmp_path: Path) -> None:
     folders = []
     for number, tick_s in enumerate((0.1, 1.0, 5.0)):
-        per_tick = dict.fromkeys(range(401), (500,) * round(10 * tick_s))
-        ticks = busy(f"{number}", round(40 / tick_s) + 1, per_tick.__getitem__, interval_s=tick_s)
+        per_tick = dict.fromkeys(range(201), (500,) * round(10 * tick_s))
+        ticks = busy(f"{number}", round(20 / tick_s) + 1, per_tick.__getitem__, interval_s=tick_s)
         folders.append(record(tmp_path / f"{number}", ticks, interval_s=tick_s))
     for interval_s in (5.0, 10.0):
         merged, _ = merge_both(*folders, interval_s=interval_s)
-        assert cluster_reads(merged) == dict.fromkeys(range(round(40 / interval_s)), (30 * interval_s, 3))
+        assert cluster_reads(merged) == dict.fromkeys(range(round(20 / interval_s)), (30 * interval_s, 3))
 
 
 @given(

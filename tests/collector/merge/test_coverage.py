@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from collector.merge.coverage import NO_ANSWER, NOT_SAMPLED, Gap, NodeCoverage, NodeTick, coverage_of, not_recorded
 from collector.merge.grid import SpanGrid
+from tests.examples import examples
 
 # The ticks of a node with an interval of a second are 0.3 s after whole seconds.
 BEGIN_S = 1000.3
@@ -198,7 +199,7 @@ def ticks_of(events: list[int], begin_s: float) -> list[NodeTick]:
     return made
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(EVENTS, st.lists(st.integers(0, 39), min_size=2, max_size=3, unique=True), st.sampled_from([0.0, 0.25, 0.75]))
 def test_each_interval_either_has_a_reading_or_is_missing(events: list[int], cuts: list[int], offset_s: float) -> None:
     # All times are exact numbers, so that a time range can begin at a tick.

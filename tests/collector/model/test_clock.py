@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from collector.model.clock import SLEW_MS, first_tick_in_s, ticks
 from collector.model.snapshot import Tick
 from tests.collector.fakes import Disturbance, FakeClock
+from tests.every import every
 
 START_S = 1_700_000_000.0
 HOUR_S = 3600.0
@@ -44,7 +45,7 @@ def names(collected: Iterable[Tick]) -> list[float]:
     return [round(1000 * (tick.time_s - START_S)) for tick in collected]
 
 
-@pytest.mark.parametrize(
+@every(
     ("interval_s", "after_start_s", "expected"),
     [
         (1.0, 0.0, [1000, 2000, 3000]),
@@ -65,15 +66,15 @@ def test_ticks_fall_on_whole_seconds_and_tenths(interval_s: float, after_start_s
     assert [tick.missed for tick in collected] == [0, 0, 0]
 
 
-@pytest.mark.parametrize("interval_s", [0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 7.0, 10.0, 60.0])
+@every("interval_s", [0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 7.0, 10.0, 60.0])
 def test_aligned_ticks_fall_on_multiples_of_the_interval(interval_s: float) -> None:
     for tick in idle(FakeClock(START_S + 0.123), interval_s, 3, aligned=True):
         assert round(1000 * tick.time_s) % round(1000 * interval_s) == 0
 
 
-@pytest.mark.parametrize("aligned", [False, True])
-@pytest.mark.parametrize("interval_s", [0.1, 0.3, 0.7, 1.0, 1.5, 7.0])
-@pytest.mark.parametrize("after_start_s", [0.0, 0.25, 0.95])
+@every("aligned", [False, True])
+@every("interval_s", [0.1, 0.3, 0.7, 1.0, 1.5, 7.0])
+@every("after_start_s", [0.0, 0.25, 0.95])
 def test_the_wait_for_the_first_tick_is_known_in_advance(
     interval_s: float, after_start_s: float, aligned: bool
 ) -> None:
@@ -121,8 +122,8 @@ def test_a_stopped_process_counts_missed_ticks() -> None:
     assert [tick.missed for tick in collected] == [0, 5, 0]
 
 
-@pytest.mark.parametrize("step_s", [-HOUR_S, HOUR_S, -86_400.0, 7 * HOUR_S])
-@pytest.mark.parametrize("interval_s", [0.1, 1.0, 1.5, 10.0, 60.0])
+@every("step_s", [-HOUR_S, HOUR_S, -86_400.0, 7 * HOUR_S])
+@every("interval_s", [0.1, 1.0, 1.5, 10.0, 60.0])
 def test_setting_the_clock_during_sleep_changes_only_tick_times(step_s: float, interval_s: float) -> None:
     clock = FakeClock(START_S, [Disturbance(), Disturbance(wall_step_s=step_s)])
     collected = list(watched(clock, interval_s, [0.0] * 6))
@@ -148,7 +149,7 @@ def test_setting_the_clock_between_ticks_changes_only_tick_times(step_s: float) 
     assert [tick.missed for tick in collected] == [0] * 4
 
 
-@pytest.mark.parametrize("back_s", [0.999, 0.75, 0.5, 0.2, 0.06])
+@every("back_s", [0.999, 0.75, 0.5, 0.2, 0.06])
 def test_a_small_step_back_does_not_lengthen_the_wait(back_s: float) -> None:
     clock = FakeClock(START_S)
     grid = ticks(clock, 1.0)
@@ -159,8 +160,8 @@ def test_a_small_step_back_does_not_lengthen_the_wait(back_s: float) -> None:
     assert clock.monotonic_s() - since_s <= 1.0 + SLEW_MS / 1000
 
 
-@pytest.mark.parametrize("slew_s", [-0.001, 0.001])
-@pytest.mark.parametrize("interval_s", [0.1, 1.0, 10.0])
+@every("slew_s", [-0.001, 0.001])
+@every("interval_s", [0.1, 1.0, 10.0])
 def test_slewing_the_clock_has_no_effect(slew_s: float, interval_s: float) -> None:
     clock = FakeClock(START_S, [Disturbance(wall_step_s=slew_s)] * 20)
     collected = list(watched(clock, interval_s, [0.0] * 20))

@@ -21,6 +21,7 @@ from collector.model.histogram import (
     quantile,
     upper_bounds_of,
 )
+from tests.every import every
 
 # Bucket offsets listed in Cassandra's manual and by `nodetool tablehistograms`.
 KNOWN = (
@@ -117,7 +118,7 @@ def test_the_additional_bucket_of_a_histogram_of_counts_is_for_zero() -> None:
     assert upper_bounds_of("bytes", 166) == upper_bounds_of("1", 166)
 
 
-@pytest.mark.parametrize("length", [0, 1, 2, 90, 91, 127, 129, 130, 164, 166])
+@every("length", [0, 1, 2, 90, 91, 127, 129, 130, 164, 166])
 def test_a_timer_of_unknown_length_is_rejected(length: int) -> None:
     with pytest.raises(LayoutError, match=str(length)):
         upper_bounds_of("seconds", length)
@@ -188,7 +189,7 @@ def test_the_true_mean_lies_within_the_bounds(layout: Layout, values: list[int])
     assert bounds[0] * (1 - 1e-12) <= mean <= bounds[1] * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@every("layout", LAYOUTS)
 def test_an_empty_histogram_has_no_quantiles(layout: Layout) -> None:
     empty = layout.buckets([])
     assert quantile(empty, 0.5) is None

@@ -17,6 +17,7 @@ from collector.model.sample import Derived, Rate, Sample
 from collector.model.sample_json import MalformedSampleError, decoded, encoded
 from collector.model.snapshot import Event, Tick
 from collector.node.catalogue import CATALOGUE
+from tests.every import every
 from tests.examples import examples
 from tests.exporters.samples import busy, unknown
 
@@ -131,7 +132,7 @@ def valid_content() -> Any:
     return sent(replace(busy(), spread={("g",): (1.0, 2.0)}, age_s=1.0, last_known={("h", "x"): 1.0}))
 
 
-@pytest.mark.parametrize(
+@every(
     "histogram",
     [
         {"unit": "seconds", "length": 1 << 40, "filled": []},
@@ -150,7 +151,7 @@ def test_invalid_histograms_are_rejected(histogram: Any) -> None:
         decoded({**content, "values": {"h": [[histogram]]}})
 
 
-@pytest.mark.parametrize("content", [[], None, {}, {"node": 1}, {"node": "n", "tick": {"time_s": 10**400}}])
+@every("content", [[], None, {}, {"node": 1}, {"node": "n", "tick": {"time_s": 10**400}}])
 def test_content_that_is_not_a_sample_is_rejected(content: Any) -> None:
     with pytest.raises(MalformedSampleError):
         decoded(content)

@@ -7,6 +7,7 @@ import pytest
 import zstandard
 
 from collector.recording.frames import MAGIC, RETRY_BYTES, RETRY_BYTES_PER_BYTE, Damage, Frames, sealed
+from tests.every import every
 
 HEADER = MAGIC + b"\x00\x58"
 RAW, RLE = 0, 1
@@ -72,8 +73,8 @@ def test_the_work_is_linear_in_the_input(name: str, monkeypatch: pytest.MonkeyPa
     assert work[1] <= 4.4 * work[0] + 2 * (RETRY_BYTES + 4 * small * RETRY_BYTES_PER_BYTE)
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-@pytest.mark.parametrize("size", [7, 1 << 18])
+@every("name", HOSTILE)
+@every("size", [7, 1 << 18])
 def test_a_frame_after_hostile_bytes_is_found(name: str, size: int) -> None:
     damage, line = read(HOSTILE[name](1000) + GOOD, size)
     assert isinstance(damage, Damage)
@@ -87,7 +88,7 @@ def test_lines_before_a_damaged_block_are_kept_and_its_position_is_exact() -> No
     assert read(damaged) == [b'{"t":1}', b'{"t":1}', Damage(len(blocks[0] + blocks[1]), "damaged block"), b'{"t":1}']
 
 
-@pytest.mark.parametrize("cut", range(1, len(GOOD)))
+@every("cut", range(1, len(GOOD)))
 def test_a_truncated_frame_is_damage(cut: int) -> None:
     (damage,) = read(GOOD[:cut])
     assert isinstance(damage, Damage)

@@ -177,7 +177,7 @@ def test_a_redacted_command_remains_as_it_is(line: str) -> None:
     assert len(once) == len(shlex.split(line))
 
 
-@pytest.mark.parametrize("line", ORDINARY)
+@every("line", ORDINARY)
 def test_an_ordinary_command_is_not_changed(line: str) -> None:
     words = tuple(shlex.split(line))
     assert Redactor().words(words) == words
@@ -192,7 +192,7 @@ def test_a_secret_in_a_line_is_replaced(line: str) -> None:
     assert Redactor().text(redacted) == redacted
 
 
-@pytest.mark.parametrize("line", ORDINARY_LINES)
+@every("line", ORDINARY_LINES)
 def test_an_ordinary_line_is_not_changed(line: str) -> None:
     assert Redactor().text(line) is line
 

@@ -8,6 +8,7 @@ import pytest
 from collector.runs import cluster_members
 from collector.runs.cluster_members import Membership, member_texts
 from collector.runs.run import RunCluster
+from tests.every import every
 
 
 def clusters_of(
@@ -152,7 +153,7 @@ def ring(agent: int, *members: int, answers: bool = True) -> Membership:
     return Membership(f"n{agent}", f"10.0.0.{agent}", "prod", peers, answers=answers)
 
 
-@pytest.mark.parametrize(
+@every(
     ("memberships", "unrecorded", "text"),
     [
         # One node leaves, and another joins: there are never more than three.

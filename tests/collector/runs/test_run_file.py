@@ -16,6 +16,7 @@ from collector.printable import one_line
 from collector.runs.run import Run
 from collector.runs.run_file import FILE, RunFileError, content_of, is_finite, is_run, read_run, run_of, write_run
 from tests.collector.runs.generated_runs import NODE, NUMBERS, RUN, RUNS, TEXTS
+from tests.every import every
 
 
 @given(RUNS)
@@ -39,9 +40,7 @@ def test_a_run_with_an_infinite_number_is_not_written(tmp_path: Path) -> None:
     assert read_run(tmp_path) == RUN
 
 
-@pytest.mark.parametrize(
-    "folder", ["/etc", "..", "nodes/../../x", "nodes/\0", "nodes/\udcff", ".", "nodes/\x1b", "//x"]
-)
+@every("folder", ["/etc", "..", "nodes/../../x", "nodes/\0", "nodes/\udcff", ".", "nodes/\x1b", "//x"])
 def test_a_directory_outside_the_run_is_an_error(folder: str) -> None:
     content = content_of(RUN)
     content["nodes"][0]["folder"] = folder
@@ -58,7 +57,7 @@ def test_an_impossible_offset_is_an_error(offset_s: float) -> None:
         run_of(content)
 
 
-@pytest.mark.parametrize("value", [10**400, -(10**400), inf, -inf, nan, True, "1", None])
+@every("value", [10**400, -(10**400), inf, -inf, nan, True, "1", None])
 def test_infinities_nan_and_other_types_are_not_finite_numbers(value: object) -> None:
     assert not is_finite(value)
 

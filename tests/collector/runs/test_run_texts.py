@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.runs.run_texts import MAX_NAME_CHARS, accepted_name, command_name, require_accepted
+from tests.every import every
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "name"),
     [("load.sh", "load.sh"), ("", "run"), (" \t", "run"), ("a\tb", "a b"), ("\udcff", "?"), ("x" * 101, "x" * 100)],
 )

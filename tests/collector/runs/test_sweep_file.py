@@ -27,6 +27,7 @@ from collector.runs.parameter_sweep import (
     write_sweep,
 )
 from tests.collector.runs.run_schema import schema_text, sweep_schema
+from tests.every import every
 from tests.exporters import golden
 
 DOCUMENTED = Path(__file__).parents[3] / "docs" / "sweep.schema.json"
@@ -96,7 +97,7 @@ def test_a_file_of_a_version_without_items_per_operation_is_read() -> None:
     assert sweep_of(content) == SWEEP
 
 
-@pytest.mark.parametrize(
+@every(
     ("change", "message"),
     [
         ({"schema_version": 2}, "schema version 2 is not supported"),

@@ -23,6 +23,7 @@ from exporters.api.journal_endpoint import File, begin_from_name, between, byte_
 from exporters.api.metrics_endpoint import OPENMETRICS, TEXT, prefers_openmetrics
 from exporters.api.openapi import PATHS, description
 from exporters.api.samples_endpoint import MAX_SELECTORS
+from tests.every import every
 from tests.exporters.api.asking import Answered, ask, request_scope
 from tests.exporters.api.scripted_agent import FILES, Scripted, journal
 from tests.exporters.samples import TIME_S
@@ -286,7 +287,7 @@ def test_the_journal_lists_its_files(get: Ask, agent: Scripted) -> None:
     assert get("/api/v1/journal").content == []
 
 
-@pytest.mark.parametrize(
+@every(
     ("from_s", "to_s", "chosen"),
     [
         (None, None, "abcd"),
@@ -323,7 +324,7 @@ def test_files_are_selected_by_their_ticks_and_not_by_their_names(tmp_path: Path
     assert [file.name for file in between(files, 1_700_001_000.0, 1_700_001_400.0)] == names[1:]
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "begin_s"),
     [
         (FILES[0], 1_700_000_000.0),
@@ -337,7 +338,7 @@ def test_the_start_time_is_read_from_a_file_name(name: str, begin_s: float | Non
     assert begin_from_name(name) == begin_s
 
 
-@pytest.mark.parametrize(
+@every(
     ("header", "span"),
     [
         ("", (0, 100)),

@@ -9,6 +9,7 @@ import pytest
 
 from exporters.api.auth import REMEMBERED, BusyError, Passwords
 from exporters.api.samples_endpoint import client_of
+from tests.every import every
 
 RIGHT = b"right"
 HASHED = bcrypt.hashpw(RIGHT, bcrypt.gensalt(4)).decode()
@@ -150,7 +151,7 @@ def test_every_check_that_fails_ends_its_own_request(monkeypatch: pytest.MonkeyP
     passwords.close()
 
 
-@pytest.mark.parametrize(
+@every(
     ("peer", "client"),
     [
         ("10.0.0.1", "10.0.0.1"),

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exporters.api.web_config import REQUIRED, Tls, WebConfig, WebConfigError, parsed
+from tests.every import every
 from tests.examples import examples
 
 FILE = Path("/etc/casstat/web.yml")
@@ -26,7 +27,7 @@ def error_of(text: str) -> str:
     return message
 
 
-@pytest.mark.parametrize("text", ["", "# nothing\n", "tls_server_config: {}\n", "basic_auth_users:\n", "{}"])
+@every("text", ["", "# nothing\n", "tls_server_config: {}\n", "basic_auth_users:\n", "{}"])
 def test_an_empty_file_requires_no_credentials(text: str) -> None:
     assert parsed(text, FILE) == WebConfig()
     assert not parsed(text, FILE).requires_credentials
@@ -81,7 +82,7 @@ def test_the_defaults_are_the_same_as_in_exporter_toolkit() -> None:
     assert (tls.min_version, tls.max_version, tls.client_auth) == ("TLS12", "TLS13", "NoClientCert")
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "words"),
     [
         ("tls_server_confg: {}", "unknown key 'tls_server_confg' (hint: did you mean tls_server_config?)"),

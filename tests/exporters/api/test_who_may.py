@@ -26,7 +26,7 @@ def basic(text: str) -> bytes:
     return b"Basic " + base64.b64encode(text.encode())
 
 
-@pytest.mark.parametrize(
+@every(
     ("header", "expected"),
     [
         (basic("alice:a:b"), ("alice", b"a:b")),
@@ -97,7 +97,7 @@ def test_checked_passwords_are_cached(monkeypatch: pytest.MonkeyPatch) -> None:
     passwords.close()
 
 
-@pytest.mark.parametrize(
+@every(
     ("host", "is_local"),
     [
         *[(host, True) for host in ("127.0.0.1", "127.0.63.9", "::1", "::ffff:127.0.0.1")],
@@ -123,7 +123,7 @@ def test_without_credentials_local_clients_may_write(host: bytes) -> None:
     assert write("127.0.0.1", {**PLAIN, b"host": host}) == ""
 
 
-@pytest.mark.parametrize(
+@every(
     ("peer", "headers", "words"),
     [
         ("10.0.0.1", {}, "a write from another machine or a proxy needs credentials"),
@@ -166,12 +166,12 @@ def test_valid_host_names_are_accepted(name: str) -> None:
     assert is_host_name(name)
 
 
-@pytest.mark.parametrize("name", ["", "http://a", "a:1", "a/b", "a b", "*.a", "a..b", "é.example", "x" * 64])
+@every("name", ["", "http://a", "a:1", "a/b", "a b", "*.a", "a..b", "é.example", "x" * 64])
 def test_invalid_host_names_are_rejected(name: str) -> None:
     assert not is_host_name(name)
 
 
-@pytest.mark.parametrize(
+@every(
     ("local", "headers", "refused"),
     [
         ("127.0.0.1", {b"host": b"evil.example"}, True),

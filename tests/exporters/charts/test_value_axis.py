@@ -2,13 +2,13 @@
 
 from itertools import pairwise
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from exporters.charts.axes import TimeAxis, linear, logarithmic, short, time_axis
 from exporters.charts.gnuplot_panel import time_axis_commands
 from exporters.charts.plot_data import CLUSTER, PlotData
+from tests.every import every
 
 heights = st.floats(40, 1000)
 
@@ -61,7 +61,7 @@ def test_the_time_axis_begins_at_the_first_interval() -> None:
     assert axis.px(110.0) == 200.0
 
 
-@pytest.mark.parametrize(
+@every(
     ("seconds", "form"),
     [(2, "%H:%M:%.1S"), (10, "%H:%M:%S"), (600, "%H:%M'"), (40 * 3600, "%m-%d %H:%M"), (90 * 86400, "%Y-%m-%d")],
 )

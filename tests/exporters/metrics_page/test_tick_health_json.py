@@ -5,6 +5,7 @@ import json
 import pytest
 
 from exporters.metrics_page.self_metrics import SourceHealth, TickHealth
+from tests.every import every
 
 HEALTH = TickHealth(7, 1, 0.25, 1.5, sources={"node": SourceHealth(True, 2.5, 0.5, 3)})
 CONTENT = HEALTH.content()
@@ -14,7 +15,7 @@ def test_the_totals_are_restored() -> None:
     assert TickHealth.of_content(json.loads(json.dumps(CONTENT))) == HEALTH
 
 
-@pytest.mark.parametrize(
+@every(
     "content",
     [
         [],

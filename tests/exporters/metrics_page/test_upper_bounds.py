@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from collector.model.histogram import LayoutError, upper_bounds_of
 from collector.node.catalogue import CATALOGUE
 from exporters.metrics_page.metric_family import COUNTS, DEFAULT_S, UpperBounds, UpperBoundsError
+from tests.every import every
 from tests.exporters.metrics_page.parsed import counted, parsed, rendered
 
 NEW, OLD = 128, 165
@@ -81,7 +82,7 @@ def test_duplicate_bounds_are_merged() -> None:
     assert len(UpperBounds((0.001, 0.001, 0.00101)).bounds("seconds", NEW)) == 1
 
 
-@pytest.mark.parametrize("invalid", [(), (0.0,), (-1.0,), (nan,), (0.1, inf)])
+@every("invalid", [(), (0.0,), (-1.0,), (nan,), (0.1, inf)])
 def test_an_invalid_bound_is_rejected(invalid: tuple[float, ...]) -> None:
     with pytest.raises(UpperBoundsError, match="use positive values in seconds"):
         UpperBounds(invalid)

@@ -16,6 +16,7 @@ from collector.model.metric import Kind, Metric, Series, Value, Values
 from collector.node.catalogue import CATALOGUE
 from exporters.metrics_page.metric_family import Group, UpperBounds, is_info
 from exporters.metrics_page.rendering import Options, Rendering, SeriesLines, document
+from tests.every import every
 from tests.examples import examples
 from tests.exporters.metrics_page.parsed import Labels, SeriesValues, any_values, parsed, rendered, values_of
 
@@ -80,8 +81,8 @@ def test_the_number_of_series_is_exposed(shown: Values) -> None:
     assert actual.of("casstat_series") == len(actual.values)
 
 
-@pytest.mark.parametrize("openmetrics", [False, True])
-@pytest.mark.parametrize(
+@every("openmetrics", [False, True])
+@every(
     ("value", "kind"),
     [("text", "gauge"), (float("nan"), "gauge"), (float("inf"), "gauge"), (-1, "counter"), ((1, 2, 3), "gauge")],
 )
@@ -90,7 +91,7 @@ def test_an_invalid_value_is_absent(value: Value, kind: str, openmetrics: bool) 
     assert name not in rendered({(name,): value}, openmetrics=openmetrics)
 
 
-@pytest.mark.parametrize("counts", [5, "five", (1, 2, 3), (-1,) + (0,) * 127, (0,) * 166])
+@every("counts", [5, "five", (1, 2, 3), (-1,) + (0,) * 127, (0,) * 166])
 def test_invalid_buckets_are_absent(counts: Value) -> None:
     shown: Values = {("cassandra_client_request_duration_seconds", "Read"): counts}
     assert "cassandra_client" not in rendered(shown)
@@ -108,10 +109,8 @@ def test_metrics_missing_from_the_catalogue_are_absent() -> None:
     assert "unheard_of" not in rendered({("unheard_of_total",): 5, ("unheard_of", "a"): (1, 2)})
 
 
-@pytest.mark.parametrize("openmetrics", [False, True])
-@pytest.mark.parametrize(
-    "label", ['"', "\\", "\n", "\\n", '\\"', "a b", "ü€𝄞", "\r", "\x85\u2028", "}", ",", "=", "%d"]
-)
+@every("openmetrics", [False, True])
+@every("label", ['"', "\\", "\n", "\\n", '\\"', "a b", "ü€𝄞", "\r", "\x85\u2028", "}", ",", "=", "%d"])
 def test_labels_survive_a_round_trip(label: str, openmetrics: bool) -> None:
     series: Series = ("cassandra_jvm_gc_total", label)
     text = rendered(

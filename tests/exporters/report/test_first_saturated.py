@@ -2,16 +2,15 @@
 
 from dataclasses import replace
 
-import pytest
-
 from exporters.report.verdict import saturation_text
 from exporters.results.saturation.saturation import CPU, GENERATOR, NETWORK, Finding, HotTable, Saturation
+from tests.every import every
 from tests.exporters.charts.runs import BEGIN_S
 
 FIRST = Finding(CPU, "n1", BEGIN_S, {"cpu_busy": 0.97})
 
 
-@pytest.mark.parametrize(
+@every(
     ("result", "text"),
     [
         (Saturation(None, (), ()), "Nothing was saturated."),

@@ -15,6 +15,7 @@ from exporters.catalogue_page import page
 from exporters.rows.columns import Cell
 from exporters.rows.operation_columns import Operations
 from exporters.rows.view import View, interval_s
+from tests.every import every
 from tests.exporters.samples import busy, durations, plain, rate, unknown
 
 
@@ -59,9 +60,7 @@ CPU_BEFORE = {
 CPU_GROWTH = {"user": 60, "nice": 0, "system": 20, "idle": 110, "iowait": 8, "irq": 0, "softirq": 2, "steal": 0}
 
 
-@pytest.mark.parametrize(
-    ("decreasing", "by"), [("iowait", 2), ("iowait", 299), ("idle", 1), ("steal", 70), ("nice", 3)]
-)
+@every(("decreasing", "by"), [("iowait", 2), ("iowait", 299), ("idle", 1), ("steal", 70), ("nice", 3)])
 def test_a_mode_that_decreases_has_no_share_and_the_others_keep_theirs(decreasing: str, by: int) -> None:
     growth = {**CPU_GROWTH, decreasing: -by}
     readings: Readings = {}
@@ -130,7 +129,7 @@ COLLECTORS = {
 }
 
 
-@pytest.mark.parametrize(("collector", "pauses"), COLLECTORS.items())
+@every(("collector", "pauses"), COLLECTORS.items())
 def test_only_pauses_count_as_time_in_garbage_collection(collector: str, pauses: bool) -> None:
     gc_pct = cells_of({("cassandra_jvm_gc_seconds_total", collector): rate(0.45)})["gc_pct"]
     assert gc_pct == (pytest.approx(45.0) if pauses else None)
@@ -236,8 +235,8 @@ def test_a_selected_keyspace_or_table_shows_its_own_operations(operations: Opera
     assert columns["read_p50_ms"] is not None
 
 
-@pytest.mark.parametrize("wide", [False, True])
-@pytest.mark.parametrize("operations", [Operations(), Operations("ks"), Operations("ks", "t1")])
+@every("wide", [False, True])
+@every("operations", [Operations(), Operations("ks"), Operations("ks", "t1")])
 def test_a_view_lists_all_metrics_of_its_columns(operations: Operations, wide: bool) -> None:
     view = View(operations, disk="vda", interface="eth0", wide=wide, compactions=True)
     needed = view.metrics(view.columns)

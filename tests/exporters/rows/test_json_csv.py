@@ -15,6 +15,7 @@ from collector.printable import printable
 from exporters.rows import printed_rows
 from exporters.rows.operation_columns import Operations
 from exporters.rows.view import View
+from tests.every import every
 from tests.exporters.samples import busy, plain, unknown
 
 # Programs rely on these names and their order.
@@ -163,7 +164,7 @@ def rows_of(view: View, sample: Sample) -> list[list[str]]:
 UNUSUAL_TEXTS = ["a, b", 'say "no"', "one\ntwo", "one\r\ntwo", "one\rtwo", "'", ";", " blank "]
 
 
-@pytest.mark.parametrize("text", UNUSUAL_TEXTS)
+@every("text", UNUSUAL_TEXTS)
 def test_an_event_text_is_a_single_cell_without_line_breaks(text: str) -> None:
     header, row = rows_of(plain(), replace(unknown(), events=(Event("no_answer", text),)))
     cell = row[header.index("events")]
@@ -171,7 +172,7 @@ def test_an_event_text_is_a_single_cell_without_line_breaks(text: str) -> None:
     assert len(cell.splitlines()) == 1
 
 
-@pytest.mark.parametrize("name", UNUSUAL_TEXTS)
+@every("name", UNUSUAL_TEXTS)
 def test_a_node_name_is_a_single_cell(name: str) -> None:
     header, row = rows_of(plain(), replace(unknown(), node=name))
     assert row[header.index("node")] == printable(name)

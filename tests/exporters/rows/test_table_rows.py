@@ -2,8 +2,6 @@
 
 import math
 
-import pytest
-
 from collector.model.histogram import Buckets
 from collector.model.metric import Series
 from collector.model.sample import Derived, Rate, Sample
@@ -11,6 +9,7 @@ from collector.model.snapshot import Tick
 from collector.node.jolokia.table_budget import OTHERS
 from collector.node.metrics.tables import REMAINDERS
 from exporters.rows.table_rows import COLUMNS, fitting, table_lines, tables
+from tests.every import every
 
 COUNT, TOTAL = REMAINDERS.values()
 DURATION = "cassandra_table_operation_duration_seconds"
@@ -68,7 +67,7 @@ def test_only_tables_with_operations_have_a_line() -> None:
     assert [line.split()[0] for line in table_lines(MIXED)] == ["ks.busy", "ks.quiet", f"ks.{OTHERS}"]
 
 
-@pytest.mark.parametrize("width", [1, 20, 40, 60, 80, 100, 120, 200])
+@every("width", [1, 20, 40, 60, 80, 100, 120, 200])
 def test_table_lines_are_not_wider_than_the_terminal(width: int) -> None:
     assert all(len(line) <= width for line in table_lines(MIXED, width))
 
@@ -79,7 +78,7 @@ def test_the_most_important_columns_are_dropped_last() -> None:
     assert table_lines(MIXED, 200) == table_lines(MIXED)
 
 
-@pytest.mark.parametrize("width", range(30, 160, 7))
+@every("width", range(30, 160, 7))
 def test_the_least_important_columns_are_dropped_first(width: int) -> None:
     (text,) = table_lines(sample(counts("t1", 5)), width)
     shown = {column.name for column in COLUMNS if column.header in text.split()}

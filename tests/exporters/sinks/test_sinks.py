@@ -19,6 +19,7 @@ from exporters.sinks.parts.points import part
 from exporters.sinks.parts.store_http import retry_after_s
 from exporters.sinks.sink import SinkUrlError
 from tests.collector.snapshots import BYTES, CATALOGUE, REQUESTS
+from tests.every import every
 from tests.examples import examples
 from tests.exporters.sinks.node_ticks import node_tick
 
@@ -32,7 +33,7 @@ def error_of(url: str) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize(
+@every(
     ("url", "cause"),
     [
         ("influx+http://h/b", "did you mean influxdb+http://?"),
@@ -129,7 +130,7 @@ def test_a_client_is_loaded_only_for_its_sink() -> None:
     assert subprocess.run([sys.executable, "-c", f"{loads} {check}"], check=False).returncode == 0
 
 
-@pytest.mark.parametrize(
+@every(
     ("header", "waits_s"),
     [
         ("7", 7.0),

@@ -22,11 +22,12 @@ from collector.node.host.cassandra_processes import (
     node_of,
     trusted_nodes,
 )
+from tests.every import every
 
 JAR = "-javaagent:/opt/jolokia-agent-jvm-2.3.0-javaagent.jar"
 
 
-@pytest.mark.parametrize(
+@every(
     ("options", "expected"),
     [
         ("", "http://127.0.0.1:8778/jolokia"),
@@ -53,7 +54,7 @@ def test_the_agent_url_is_derived_from_its_options(options: str, expected: str) 
     assert agent_url(["java", "-Xmx1G", f"{JAR}{options}", "org.apache.cassandra.service.CassandraDaemon"]) == expected
 
 
-@pytest.mark.parametrize(
+@every(
     "command",
     [
         [],
@@ -111,7 +112,7 @@ def test_a_different_program_with_the_same_start_time_is_not_the_node() -> None:
     assert local_pid(replace(facts, jvm=f"{me.pid}@container"), [local(me.pid + 1, started_s)]) == me.pid + 1
 
 
-@pytest.mark.parametrize("number", ["", "x", "1" * 30, "0", "-1"])
+@every("number", ["", "x", "1" * 30, "0", "-1"])
 def test_without_a_valid_pid_the_start_time_decides(number: str) -> None:
     facts = NodeFacts(jvm=f"{number}@{HERE}", started_ms=1000 * STARTED_S)
     assert local_pid(facts, [local(8)]) == 8
@@ -122,7 +123,7 @@ def node_with(*command: str) -> LocalNode:
     return node
 
 
-@pytest.mark.parametrize(
+@every(
     ("argument", "port"),
     [
         ("-Dcassandra.jmx.local.port=7199", 7199),

@@ -4,8 +4,6 @@ import json
 import re
 from itertools import product
 
-import pytest
-
 from collector.model.mbean import METRICS, MBean, properties
 from collector.model.metric import Series, Value
 from collector.node.catalogue import BEANS
@@ -13,6 +11,7 @@ from collector.node.selection import Selection
 from tests.collector import captures
 from tests.collector.node.jolokia.captured_node import read
 from tests.collector.nodes import Node
+from tests.every import every
 
 # Cassandra registers these MBeans only when they are first used.
 ON_FIRST_USE = {"HintsSucceeded", "HintsFailed", "HintsTimedOut"}
@@ -66,12 +65,12 @@ EXPECTED: dict[str, dict[Series, Value]] = {
 }
 
 
-@pytest.mark.parametrize("version", captures.VERSIONS)
+@every("version", captures.VERSIONS)
 def test_responses_from_real_nodes_are_decoded(version: str) -> None:
     assert read(version, Selection(keyspace="ks1", table="t001")).items() >= EXPECTED[version].items()
 
 
-@pytest.mark.parametrize("version", captures.VERSIONS)
+@every("version", captures.VERSIONS)
 def test_metrics_that_were_not_requested_are_absent(version: str) -> None:
     names = {series[0] for series in read(version, Selection())}
     assert "cassandra_client_requests_total" in names
@@ -82,7 +81,7 @@ def test_metrics_that_were_not_requested_are_absent(version: str) -> None:
     }
 
 
-@pytest.mark.parametrize("version", captures.VERSIONS)
+@every("version", captures.VERSIONS)
 def test_every_captured_response_has_a_value_and_status_200(version: str) -> None:
     pairs = captures.bulk(version)
     assert pairs
@@ -98,7 +97,7 @@ def expanded(bean: MBean) -> list[str]:
     return [name.format_map(dict(zip(bean.only, labels, strict=True))) for labels in values]
 
 
-@pytest.mark.parametrize("version", captures.VERSIONS)
+@every("version", captures.VERSIONS)
 def test_real_nodes_have_the_mbeans_that_the_catalogue_reads(version: str) -> None:
     names = captures.names(version)
     beans = [bean for bean in BEANS if bean.name.startswith(METRICS) and properties(bean.name).get("type") in names]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from collector.http.access import AccessError
 from collector.node.jolokia.client import Jolokia, ProxyTarget
 from collector.node.jolokia.jolokia_access import JolokiaAccess, service_url
+from tests.every import every
 
 FIELDS = ("user", "password", "ca", "certificate", "key", "target", "target_user", "target_password")
 SECRET, OTHER_SECRET = "hunter2", "correct horse"
@@ -27,7 +28,7 @@ def error_of(settings: dict[str, Any], url: str = URL) -> str:
     return message
 
 
-@pytest.mark.parametrize(
+@every(
     ("settings", "words"),
     [
         ({"user": f"me:{SECRET}"}, "must not contain a colon (<user>)"),
@@ -123,9 +124,7 @@ def test_a_service_url_is_unchanged() -> None:
     assert service_url(url) == url
 
 
-@pytest.mark.parametrize(
-    "target", ["", ":7199", "node7:", "node7:0", "node7:65536", "node7:x", "http://node7:7199", "a b", "::1", 'a"b']
-)
+@every("target", ["", ":7199", "node7:", "node7:0", "node7:65536", "node7:x", "http://node7:7199", "a b", "::1", 'a"b'])
 def test_an_invalid_jmx_address_is_an_error(target: str) -> None:
     with pytest.raises(AccessError, match="not a JMX address"):
         service_url(target)

@@ -151,8 +151,8 @@ def test_malformed_values_are_absent(metric: str, value: Any) -> None:
     assert values_of(metric, value) == {}
 
 
-@pytest.mark.parametrize("value", [None, 5, "ERROR: no such attribute", {"127.0.0.1": "UP"}], ids=str)
-@pytest.mark.parametrize("metric", [name for name in MANY if "endpoints" in name])
+@every("value", [None, 5, "ERROR: no such attribute", {"127.0.0.1": "UP"}])
+@every("metric", [name for name in MANY if "endpoints" in name])
 def test_a_malformed_list_of_nodes_is_absent(metric: str, value: Any) -> None:
     assert values_of(metric, value) == {}
 

@@ -5,7 +5,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,6 +22,7 @@ from collector.model.mbean import (
 )
 from collector.model.metric import ScrapeInterval, Value, Values
 from tests.collector.nodes import gauge
+from tests.every import every
 
 TABLE = METRICS + "type=Table,keyspace={keyspace},scope={table},name="
 POOL = METRICS + "type=ThreadPools,path={path},scope={pool},name="
@@ -54,7 +54,7 @@ def body_of(mbean_request: MBeanRequest) -> dict[str, Any]:
     return body
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "expected"),
     [
         ("d:type=A", {"type": "A"}),
@@ -204,7 +204,7 @@ WORDS = text("words", "Text.", "d:type=A", "Words")
 BUCKETS = histogram("seconds", "Text.", "d:type=A")
 
 
-@pytest.mark.parametrize("value", [0, 1, -5, 2**62, 0.25, -1.5])
+@every("value", [0, 1, -5, 2**62, 0.25, -1.5])
 def test_a_finite_number_is_kept(value: Value) -> None:
     assert values_of(NUMBER, value) == {("number",): value}
 
@@ -226,12 +226,12 @@ MALFORMED_NUMBERS = [
 ]
 
 
-@pytest.mark.parametrize("value", MALFORMED_NUMBERS, ids=lambda value: str(value)[:12])
+@every("value", MALFORMED_NUMBERS)
 def test_a_malformed_number_is_absent(value: Any) -> None:
     assert values_of(NUMBER, value) == {}
 
 
-@pytest.mark.parametrize("value", MALFORMED_NUMBERS, ids=lambda value: str(value)[:12])
+@every("value", MALFORMED_NUMBERS)
 def test_a_malformed_attribute_does_not_affect_others(value: Any) -> None:
     beans = [gauge("good", "Text.", "d:type=A", "Good"), gauge("bad", "Text.", "d:type=A", "Bad")]
     (mbean_request,) = requests_for(beans, {beans[0].family: [{}]})
@@ -244,7 +244,7 @@ def test_a_missing_attribute_is_absent() -> None:
     assert mbean_request.values({"value": {"Good": 7}, "status": 200}) == {("good",): 7}
 
 
-@pytest.mark.parametrize("status", [404, 403, 500, None, "200"])
+@every("status", [404, 403, 500, None, "200"])
 def test_a_response_with_an_error_status_has_no_values(status: Any) -> None:
     answer = {"error_type": "javax.management.InstanceNotFoundException", "error": "d:type=A", "value": 5}
     assert single_request(NUMBER).values({**answer, "status": status}) == {}
@@ -256,7 +256,7 @@ def test_a_response_without_a_value_has_no_values() -> None:
         assert single_request(bean).values({"status": 200}) == {}
 
 
-@pytest.mark.parametrize("value", [None, 5, ["NORMAL"], {"a": "b"}, "ERROR: javax.management.ReflectionException"])
+@every("value", [None, 5, ["NORMAL"], {"a": "b"}, "ERROR: javax.management.ReflectionException"])
 def test_a_malformed_text_is_absent(value: Any) -> None:
     assert values_of(WORDS, value) == {}
 
@@ -269,12 +269,12 @@ def test_bucket_counts_are_kept() -> None:
     assert values_of(BUCKETS, [0, 3, 2**40]) == {("seconds",): (0, 3, 2**40)}
 
 
-@pytest.mark.parametrize("value", [None, [], [1, 2.0], [1, None], [1, "2"], [True, 2], 5, "ERROR: no", {"0": 1}, [[1]]])
+@every("value", [None, [], [1, 2.0], [1, None], [1, "2"], [True, 2], 5, "ERROR: no", {"0": 1}, [[1]]])
 def test_malformed_bucket_counts_are_absent(value: Any) -> None:
     assert values_of(BUCKETS, value) == {}
 
 
-@pytest.mark.parametrize("value", [None, 5, "ERROR: no such attribute", [], {"max": 5}, {"used": None}])
+@every("value", [None, 5, "ERROR: no such attribute", [], {"max": 5}, {"used": None}])
 def test_a_value_is_absent_if_its_part_of_a_composite_is_missing(value: Any) -> None:
     assert values_of(gauge("used", "Text.", "d:type=A", "Usage.used"), value) == {}
 

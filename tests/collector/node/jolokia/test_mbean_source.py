@@ -30,6 +30,7 @@ from tests.collector.nodes import (
     requests,
     table,
 )
+from tests.every import every
 
 KEYSPACE_PREFIX, BUSY_PREFIX = KEYSPACE.format(keyspace="ks"), TABLE.format(keyspace="ks", table="busy")
 READ_STAGE = POOL.format(path="request", pool="ReadStage") + "ActiveTasks"
@@ -333,8 +334,8 @@ def test_a_schema_change_does_not_advance_slow_metrics() -> None:
     assert size_of("t1") not in node.jolokia.last_read()
 
 
-@pytest.mark.parametrize("change", [Node.alter, Node.restart])
-@pytest.mark.parametrize("ticks_before", [1, 3, 200])
+@every("change", [Node.alter, Node.restart])
+@every("ticks_before", [1, 3, 200])
 def test_a_failed_search_after_a_change_is_repeated(change: Callable[[Node], None], ticks_before: int) -> None:
     node = Node([SSTABLES], table("ks", "t1"), selection=Selection(keyspace="ks", table="*"))
     for _ in range(ticks_before):

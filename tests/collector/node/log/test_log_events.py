@@ -2,13 +2,13 @@
 
 import random
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.node.log.log_events import ROWS, collection_s, event_of, table_of
 from collector.node.log.logback import DEFAULT_PATTERN, parse
 from tests.collector.captures import FOLDER
+from tests.every import every
 
 VERSIONS = ("3.11.19", "4.0.17", "4.1.9", "5.0.8")
 FILES = ("system", "debug")
@@ -48,13 +48,13 @@ def text(message: str) -> str:
     return event[1]
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("name", FILES)
+@every("version", VERSIONS)
+@every("name", FILES)
 def test_real_logs_give_the_expected_events(version: str, name: str) -> None:
     assert events_of(version, name) == (FOLDER / version / f"{name}.events.txt").read_text().splitlines()
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@every("version", VERSIONS)
 def test_the_captures_contain_every_kind_except_errors(version: str) -> None:
     seen = {
         event[0]
@@ -73,7 +73,7 @@ def test_before_4_0_flushes_and_compactions_are_logged_only_in_debug_log() -> No
         assert events_of(version, "debug") == events_of(version, "system")
 
 
-@pytest.mark.parametrize(
+@every(
     ("path", "table"),
     [
         (f"{DATA}/ks1/t000-{TABLE_ID}/nb-1-big-Data.db", "ks1.t000"),
@@ -96,9 +96,7 @@ def test_the_event_of_a_collection_has_its_duration() -> None:
     assert collection_s(*event) == 1.312
 
 
-@pytest.mark.parametrize(
-    "collector", ["ZGC", "ZGC Cycles", "ZGC Minor Cycles", "ZGC Major Cycles", "Shenandoah Cycles"]
-)
+@every("collector", ["ZGC", "ZGC Cycles", "ZGC Minor Cycles", "ZGC Major Cycles", "Shenandoah Cycles"])
 def test_a_concurrent_cycle_is_no_event_and_no_pause(collector: str) -> None:
     assert event_of(f"{collector} GC in 864ms.  ZHeap: 1 -> 2; ") is None
     # Recordings of earlier versions have such events.
@@ -133,7 +131,7 @@ def test_numbers_formatted_for_other_locales_are_read() -> None:
     assert compacted("68.900MiB to 60.123MiB", "12\u2019300").endswith("in 12.3 s")
 
 
-@pytest.mark.parametrize(
+@every(
     ("message", "event"),
     [
         ("G1 Young Generation GC in 312ms.  G1 Eden Space: 1 -> 0; ", ("gc", "GC G1 Young Generation 312 ms")),
@@ -166,7 +164,7 @@ def test_messages_missing_from_the_captures_give_events(message: str, event: tup
     assert event_of(message) == event
 
 
-@pytest.mark.parametrize(
+@every(
     "message",
     [
         "",

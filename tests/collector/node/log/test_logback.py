@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from collector.node.log.logback import DEFAULT_PATTERN, Line, LogPattern, parse
 from tests.collector.captures import FOLDER
 from tests.collector.zones import CENTRAL_EUROPE, local_zone
+from tests.every import every
 
 STOCK = "INFO  [main] 2026-11-21 12:33:40,326 CassandraDaemon.java:686 - Startup complete"
 MESSAGE, THREAD, TIME_S = "Compacted (x) [y] 100% - of: z", "Compaction Executor:2 [a]", 1761445500.123
@@ -45,7 +46,7 @@ def test_cassandras_default_pattern_is_parsed() -> None:
     assert parsed_line(DEFAULT_PATTERN, STOCK) == Line("main", "2026-11-21 12:33:40,326", "Startup complete")
 
 
-@pytest.mark.parametrize(("release", "pattern", "line"), RENDERED)
+@every(("release", "pattern", "line"), RENDERED)
 def test_lines_from_real_logback_versions_are_parsed(release: str, pattern: str, line: str) -> None:
     log_pattern = parse(pattern)
     parsed = log_pattern.line(line.removesuffix("\\n"))
@@ -59,9 +60,7 @@ def test_lines_from_real_logback_versions_are_parsed(release: str, pattern: str,
     assert time_s == ((int(TIME_S) if whole_seconds else TIME_S) if has_time else None)
 
 
-@pytest.mark.parametrize(
-    ("release", "pattern", "line"), [case for case in RENDERED if re.search("%t|%thread", case[1])]
-)
+@every(("release", "pattern", "line"), [case for case in RENDERED if re.search("%t|%thread", case[1])])
 def test_thread_names_may_contain_any_character(release: str, pattern: str, line: str) -> None:
     parsed = parse(pattern).line(line)
     assert parsed is not None, release
@@ -75,7 +74,7 @@ def test_padding_is_optional() -> None:
     assert parsed_line("%.-1p %msg%n", "W m").message == "m"
 
 
-@pytest.mark.parametrize(
+@every(
     "line",
     [
         "",
@@ -99,7 +98,7 @@ def test_messages_may_be_empty_and_contain_any_character() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@every(
     ("pattern", "message"),
     [
         ("", "no %msg"),
@@ -146,7 +145,7 @@ def test_any_pattern_is_parsed_or_a_one_line_error(pattern: str) -> None:
         parsed.line(STOCK)
 
 
-@pytest.mark.parametrize(
+@every(
     ("date_format", "date", "expected"),
     [
         ("ISO8601, UTC", "2026-11-21 12:33:40,326", utc_s(2026, 11, 21, 12, 33, 40) + 0.326),
@@ -218,10 +217,8 @@ def test_the_message_is_found_after_any_other_fields(words: list[str], data: st.
     assert parsed_line("|".join([*words, "%msg%n"]), line).message == message.strip()
 
 
-@pytest.mark.parametrize(
-    "pattern", [DEFAULT_PATTERN, "%t %X{a} %X{b} %c %C [%M] %d - %msg |%p %r|%n", "%30r %30L %t %30p - %msg%n"]
-)
-@pytest.mark.parametrize("line", [" " * 200_000, "a ] - : | " * 20_000, f"INFO  [{'] 2026-11-21 12:33:40,3' * 9000}"])
+@every("pattern", [DEFAULT_PATTERN, "%t %X{a} %X{b} %c %C [%M] %d - %msg |%p %r|%n", "%30r %30L %t %30p - %msg%n"])
+@every("line", [" " * 200_000, "a ] - : | " * 20_000, f"INFO  [{'] 2026-11-21 12:33:40,3' * 9000}"])
 def test_no_line_takes_exponential_time_to_parse(pattern: str, line: str) -> None:
     began_s = time.thread_time()
     parse(pattern).line(line)

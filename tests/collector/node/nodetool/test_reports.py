@@ -38,7 +38,7 @@ def test_a_complete_report_has_no_problem(capture: Capture) -> None:
     assert capture.original.values or ".never." in capture.file
 
 
-@pytest.mark.parametrize(
+@every(
     ("version", "file", "series", "value"),
     [
         # These values were copied by hand from the captured text.
@@ -134,8 +134,8 @@ def test_unknown_pools_are_a_problem_and_the_others_are_read() -> None:
     assert len(capture.original.values) - len(report.values) == 5
 
 
-@pytest.mark.parametrize("version", LAB)
-@pytest.mark.parametrize("name", ["tpstats", "tablestats.two"])
+@every("version", LAB)
+@every("name", ["tpstats", "tablestats.two"])
 def test_text_and_json_captured_at_the_same_moment_agree(version: str, name: str) -> None:
     json, text = (Capture(version, f"{name}.{form}").original for form in ("json", "txt"))
     assert json.values.keys() == text.values.keys()
@@ -149,7 +149,7 @@ def test_text_and_json_captured_at_the_same_moment_agree(version: str, name: str
             assert text.values[series] == value
 
 
-@pytest.mark.parametrize("capture", GERMAN, ids=str)
+@every("capture", GERMAN)
 def test_only_integers_are_read_from_reports_in_another_locale(capture: Capture) -> None:
     english = Capture(capture.version, capture.file.replace("tablestats.de", "tablestats.two").replace(".de.", "."))
     report = capture.original
@@ -169,7 +169,7 @@ def test_every_value_has_the_kind_and_labels_of_its_metric(capture: Capture) -> 
         assert isinstance(value, int | str) or metric.kind is Kind.GAUGE
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@every("command", COMMANDS)
 def test_a_report_runs_the_command_that_it_is_named_after(command: str) -> None:
     module = Capture("", f"{command}.txt").module
     assert module.ARGUMENTS[0] == command

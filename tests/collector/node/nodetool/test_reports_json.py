@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.collector.garbling import check_all, check_reported, check_sound, renumbered
 from tests.collector.node.nodetool.reported import SOUND, Capture
+from tests.every import every
 
 JSONS = [capture for capture in SOUND if capture.is_json]
 
@@ -82,20 +82,20 @@ def test_a_malformed_value_gives_no_wrong_value(capture: Capture, share: float, 
         check_reported(capture, report)
 
 
-@pytest.mark.parametrize("capture", JSONS, ids=str)
+@every("capture", JSONS)
 def test_two_reports_in_one_output_give_no_values(capture: Capture) -> None:
     report = capture.parse(f"{capture.text}\n{capture.text}")
     assert report.values == {}
     assert report.problems
 
 
-@pytest.mark.parametrize("capture", JSONS, ids=str)
+@every("capture", JSONS)
 def test_json_logs_around_a_report_are_ignored(capture: Capture) -> None:
     log = '{"level": "WARN", "message": {"count": 3}}\n'
     check_all(capture, capture.parse(log + capture.text + "\n" + log))
 
 
-@pytest.mark.parametrize("capture", JSONS, ids=str)
+@every("capture", JSONS)
 def test_a_report_without_a_final_newline_is_complete(capture: Capture) -> None:
     report = capture.parse(capture.text.rstrip())
     check_all(capture, report)

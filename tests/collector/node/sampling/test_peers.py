@@ -6,14 +6,13 @@ from contextlib import closing
 from itertools import permutations, repeat
 from typing import Any
 
-import pytest
-
 from collector.model.snapshot import Scrape, SourceError, Tick
 from collector.node.host.cassandra_processes import NodeFacts
 from collector.node.metrics.storage import members
 from collector.node.node_sampler import NameOverrides, NodeSampler, Source
 from collector.node.selection import Selection
 from tests.collector.fakes import FakeClock
+from tests.every import every
 
 OWN, OLD, FIRST, SECOND = "10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"
 Change = Callable[["Cluster"], None]
@@ -110,11 +109,10 @@ def peers(sampler: NodeSampler) -> tuple[str, ...]:
     return sampler.facts.peers
 
 
-@pytest.mark.parametrize("early", range(5), ids="{} before the first reading".format)
-@pytest.mark.parametrize(
+@every("early", range(5))
+@every(
     ("changes", "expected"),
     [(JOINS, (OWN, OLD, FIRST, SECOND)), (REPLACEMENT, (OWN, FIRST))],
-    ids=["two join", "one is replaced"],
 )
 def test_peers_match_the_ring_after_changes_in_any_order(
     changes: Sequence[Change], expected: tuple[str, ...], early: int
@@ -187,7 +185,7 @@ def test_a_restarted_node_finds_its_peers_again() -> None:
         assert cluster.learned == 2
 
 
-@pytest.mark.parametrize(
+@every(
     ("value", "expected"),
     [
         ({"LiveNodes": [OWN], "UnreachableNodes": [OLD]}, {OWN, OLD}),

@@ -9,6 +9,7 @@ from collector.node.metrics.tables import EVERY_TICK, REMAINDERS
 from collector.node.selection import Selection
 from tests.collector import nodes
 from tests.collector.nodes import Node, real_keyspace, real_table, table
+from tests.every import every
 
 TABLES = [("ks", "t1"), ("ks", "t2"), ("other", "t1"), ("system", "local"), ("system_auth", "roles")]
 
@@ -106,7 +107,7 @@ def test_other_tables_are_read_within_the_budget() -> None:
     assert read(watched) == {*GENERAL, *of_keyspace("ks"), ("table_sstables", "ks", "t2")}
 
 
-@pytest.mark.parametrize(
+@every(
     ("keyspace", "table_name", "expected"),
     [
         ("k*", "t1", {("ks", "t1")}),

@@ -3,12 +3,11 @@
 import json
 from collections.abc import Sequence
 
-import pytest
-
 from exporters.results.capacity.capacity_output import conclusions, json_text, step_line
 from exporters.results.capacity.search import RAMP, SearchResult, Step, StepResult
 from exporters.results.capacity.step_verdict import Failure, Verdict
 from exporters.results.summary.conditions import condition_of
+from tests.every import every
 
 MISSED = Verdict(False, reason="client_p99_ms is 106.234")
 UNSURE = Verdict(False, False, "client_p99_ms is 50.4")
@@ -38,7 +37,7 @@ def stated(*steps: tuple[float, Verdict], by_client: bool = False, problem: str 
 OK = (400.0, Verdict(True))
 
 
-@pytest.mark.parametrize(
+@every(
     ("verdict", "by_client", "capacity", "reason"),
     [
         (
@@ -111,7 +110,7 @@ def test_the_line_of_a_step_has_its_verdict() -> None:
     assert step_line(1, result, "client_p99_ms").endswith("50.4  client_p99_ms is 50.4 (uncertain); not settled")
 
 
-@pytest.mark.parametrize(
+@every(
     ("verdict", "by_client", "high"),
     [
         (MISSED, False, 591.0),

@@ -26,6 +26,7 @@ from exporters.results.capacity.step_verdict import (
 from exporters.results.comparison.amounts import ALL, ClientBins, ServerInterval
 from exporters.results.summary.conditions import condition_of
 from exporters.rows.columns import Cell
+from tests.every import every
 
 SECONDS = 40
 
@@ -69,7 +70,7 @@ def test_a_percentile_meets_a_limit_if_few_operations_are_slower(
     assert judged(f"client_{name}_ms <= {limit_ms}", data).is_met == (value_ms <= limit_ms)
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "is_met", "is_certain"),
     [
         ("client_p99_ms < 10", True, True),
@@ -244,7 +245,7 @@ def test_with_service_times_no_request_may_be_refused() -> None:
     assert refused_verdict({**refused, "client_latency": "response"}).is_met
 
 
-@pytest.mark.parametrize("operation", COUNTED, ids=lambda operation: operation.word)
+@every("operation", COUNTED)
 def test_an_operation_of_any_kind_may_be_refused(operation: Operation) -> None:
     column = f"{operation.word}_timeouts"
     verdict = refused_verdict({column: 300, "client_latency": "service"})

@@ -15,6 +15,7 @@ from collector.load_results.operation_times import OperationTimes
 from exporters.results.comparison.amounts import ALL, client_bins
 from exporters.results.summary.client_values import client_points, client_span, client_values
 from exporters.results.sweep.sweep_rows import client_run_values
+from tests.every import every
 
 T_S = 1_795_000_000.0
 RATES = st.floats(2.5, 400.0)
@@ -138,7 +139,7 @@ def stalled(until_s: float, **times: object) -> ClientResult:
     return with_stall(load, LoadTimes(T_S - 1, T_S + until_s, **times))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
+@every(
     ("times", "rate"),
     [
         # Whether the command ran the load is unknown, or the load generator may have needed 4 s to exit.
@@ -176,7 +177,7 @@ def test_a_csv_file_of_seconds_is_read_with_its_true_edges(tmp_path: Path, fract
     assert rate_in([load], T_S, T_S + 20) == pytest.approx(200, rel=0.001)
 
 
-@pytest.mark.parametrize("at_s", [0.0, 3.0, 3.5, 6.0, 6.5])
+@every("at_s", [0.0, 3.0, 3.5, 6.0, 6.5])
 def test_operations_at_one_moment_count_in_exactly_one_range(at_s: float) -> None:
     moment = Operation("cleanup", (ClientInterval(at_s, at_s, 60),))
     load = result(*rows(0.0, 1.0, 6, 10).operations, moment)

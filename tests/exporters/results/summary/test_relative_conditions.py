@@ -3,6 +3,7 @@
 import pytest
 
 from exporters.results.summary.conditions import relative_condition_of
+from tests.every import every
 
 
 def test_the_whole_interval_must_be_beyond_the_limit() -> None:
@@ -11,7 +12,7 @@ def test_the_whole_interval_must_be_beyond_the_limit() -> None:
     assert (below.holds(-0.2, -0.036), below.holds(-0.2, -0.03)) == (True, False)
 
 
-@pytest.mark.parametrize("text", ["reads_per_s > 5%", "reads_per_s > +5", "reads_per_s == +5%", "> +5%", ""])
+@every("text", ["reads_per_s > 5%", "reads_per_s > +5", "reads_per_s == +5%", "> +5%", ""])
 def test_other_texts_are_rejected(text: str) -> None:
     with pytest.raises(ValueError, match="expected COLUMN"):
         relative_condition_of(text)

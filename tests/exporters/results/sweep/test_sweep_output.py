@@ -14,6 +14,7 @@ from exporters.charts.plot_data import PlotData
 from exporters.charts.swept_lines import category_axis, numbers_of, parameter_axis, rows_by_line
 from exporters.results.sweep.sweep_output import COLUMNS, cells, csv_text, json_text, markdown_text, plain_lines
 from exporters.results.sweep.sweep_rows import SweepRow, SweepTable, sweep_table
+from tests.every import every
 from tests.exporters import golden
 from tests.exporters.results.sweep.swept import hostile_table, outcome
 
@@ -101,7 +102,7 @@ def test_lines_and_cells_have_the_rows_of_their_parameters() -> None:
     assert highest_by_cell(table, "b", "c") == {("x/y", "z"): 2, ("x", "y/z"): 3}
 
 
-@pytest.mark.parametrize(
+@every(
     ("values", "numbers"),
     [(["10", "-0.5"], [10.0, -0.5]), (["1", "ONE"], None), (["1e5"], None), (["nan"], None), (["1", "1.0"], None)],
 )

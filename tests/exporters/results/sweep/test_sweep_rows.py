@@ -23,6 +23,7 @@ from exporters.results.sweep.sweep_rows import (
     sweep_table,
     with_best,
 )
+from tests.every import every
 from tests.exporters.results.sweep.swept import client_run, hostile_table
 
 LATENCIES_MS = st.lists(st.integers(1, 1000), min_size=1, max_size=50)
@@ -93,9 +94,7 @@ def test_errors_are_summed_and_an_unknown_number_makes_the_sum_unknown() -> None
     assert row_of(client_run(10, errors=1), replace(client_run(10), errors=None)).errors is None
 
 
-@pytest.mark.parametrize(
-    ("whole", "has_converged"), [(100.0, True), (102.9, True), (103.1, False), (96.0, False), (None, None)]
-)
+@every(("whole", "has_converged"), [(100.0, True), (102.9, True), (103.1, False), (96.0, False), (None, None)])
 def test_a_row_has_converged_if_the_warm_up_makes_no_difference(
     whole: float | None, has_converged: bool | None
 ) -> None:

@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from itertools import accumulate
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from exporters.metrics_page.rendering import Options
 from exporters.sinks.parts.otlp import OtlpFormat, request
 from exporters.sinks.parts.otlp_names import CONVENTIONS, otlp_name
 from exporters.sinks.parts.tick_encoder import TickEncoder
+from tests.every import every
 from tests.examples import examples
 from tests.exporters.metrics_page.parsed import any_values, one_of_each
 from tests.exporters.sinks.otlp.otlp_messages import DataPoint, decode
@@ -96,7 +96,7 @@ def test_counters_of_cassandra_start_with_its_jvm() -> None:
     }
 
 
-@pytest.mark.parametrize("start", [0, -1, 1 << 63, 18_446_744_073_710_000_000, math.inf, math.nan])
+@every("start", [0, -1, 1 << 63, 18_446_744_073_710_000_000, math.inf, math.nan])
 def test_an_impossible_start_of_the_jvm_is_left_out(start: float) -> None:
     values: dict[Series, Value] = {**one_of_each(), ("cassandra_jvm_start_time_seconds",): start}
     points = decode(request(encoder().encode(node_tick(0, values))))
