@@ -132,7 +132,7 @@ def test_the_defaults_are_the_same_as_in_exporter_toolkit() -> None:
         ("rate_limit: {interval: soon}", "must be a duration such as 100ms"),
         ("rate_limit: {interval: 1s, burst: many}", "burst: must be a whole number"),
         ("!!python/object/apply:os.system [ls]", "line 1: invalid YAML"),
-        ("[" * 5000, "invalid YAML"),
+        ("[" * examples(5000), "invalid YAML"),
     ],
 )
 def test_invalid_settings_are_rejected_with_a_reason(text: str, words: str) -> None:

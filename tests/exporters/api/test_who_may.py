@@ -232,15 +232,15 @@ def test_every_path_requires_a_users_password() -> None:
     client.passwords.close()
 
 
-def test_a_thousand_wrong_passwords_produce_two_log_lines() -> None:
+def test_many_wrong_passwords_produce_two_log_lines() -> None:
     client = GuardClient(WebConfig(users=tuple(USERS.items())))
-    for _ in range(1000):
+    for _ in range(100):
         assert client(authorization=basic("alice:hunter2").decode())[0] == 401
     client.now_s = 61
     client.guard._log.flush()
     first, second = client.log_lines
     assert first == "10.0.0.9: wrong user name or password"
-    assert second == f"{first} (999 times in the last 61 s)"
+    assert second == f"{first} (99 times in the last 61 s)"
     client.passwords.close()
 
 

@@ -145,9 +145,10 @@ def test_a_killed_program_repeats_the_points_since_its_checkpoint(node: Node) ->
     before = len(node.store.taken)
     second = node.shipping()
     drain(second)
-    assert set(node.store.taken) == set(all_points(node))
-    assert ticks_of(node.store.taken[before:])[-1] == 299
-    assert before < len(node.store.taken) < len(all_points(node)) + 100
+    taken, expected = node.store.taken, all_points(node)
+    assert set(taken) == set(expected)
+    assert ticks_of(taken[before:])[-1] == 299
+    assert before < len(taken) < len(expected) + 100
     first.close()
     second.close()
 
