@@ -129,19 +129,13 @@ class OperationRows:
         kinds = {kind: times.operations() for kind, times in self._times.items()}
         if "response" not in kinds:
             return kinds["latency"]
-        services = kinds.get("latency")
-        return tuple(
-            replace(response, intervals=_with_response(response, services[index] if services else None))
-            for index, response in enumerate(kinds["response"])
-        )
+        responses = [operation.changed(ClientInterval.as_response) for operation in kinds["response"]]
+        return tuple(map(_with_service, responses, kinds["latency"]) if "latency" in kinds else responses)
 
 
-def _with_response(responses: Operation, services: Operation | None) -> tuple[ClientInterval, ...]:
-    """Return the intervals of an operation with the latencies of `responses` as response times."""
-    return tuple(
-        replace(interval, response=interval.service, service=services.intervals[index].service if services else None)
-        for index, interval in enumerate(responses.intervals)
-    )
+def _with_service(responses: Operation, services: Operation) -> Operation:
+    pairs = zip(responses.intervals, services.intervals, strict=True)
+    return replace(responses, intervals=tuple(replace(one, service=other.service) for one, other in pairs))
 
 
 # One row per interval (and operation).
