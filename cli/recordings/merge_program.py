@@ -265,11 +265,15 @@ def _clocks(
     begins_s, ends_s = [], []
     for recording in node_recordings:
         clock = clocks[recording.node]
-        begins_s.append(clock.reference_s(min(session.begin_s for session in recording.sessions)))
-        ends_s.append(clock.reference_s(max(session.end_s for session in recording.sessions)))
+        # After a clock was set, the first and the last tick do not limit the others.
+        if not clock.segments:
+            begins_s.append(clock.reference_s(min(session.begin_s for session in recording.sessions)))
+            ends_s.append(clock.reference_s(max(session.end_s for session in recording.sessions)))
+    if quiet or len(begins_s) < 2:
+        return clocks
     shared_s = min(ends_s) - max(begins_s)
     shortest_s = min(end_s - begin_s for begin_s, end_s in zip(begins_s, ends_s, strict=True))
-    if not quiet and len(node_recordings) > 1 and shared_s < shortest_s / 2:
+    if shared_s < shortest_s / 2:
         overlap = f"overlap by only {shared_s:.0f} s" if shared_s > 0 else "have no common time range"
         note(f"the recordings {overlap} (hint: if a clock was wrong, correct it with --clock NODE=SECONDS)")
     return clocks

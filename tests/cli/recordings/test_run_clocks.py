@@ -70,6 +70,16 @@ def test_series_keep_their_times_if_a_clock_is_set(tmp_path: Path, run: RunCasst
     assert sorted({time.timestamp() for time in times}) == [BEGIN_S + second for second in range(40)]
 
 
+def test_a_clock_that_was_set_back_is_not_called_wrong(tmp_path: Path, run: RunCasstat) -> None:
+    nodes = tmp_path / "run" / "nodes"
+    record(nodes / "a", timed(busy("a", 40), lambda time_s: -3600.0 * (time_s >= BEGIN_S + 20)))
+    record(nodes / "b", busy("b", 40))
+    clocks = NodeClock(BEGIN_S - 1, 0.0, 0.001), NodeClock(BEGIN_S + 41, -3600.0, 0.001)
+    both = RunNode("a", "a", "nodes/a", clocks=clocks), RunNode("b", "b", "nodes/b")
+    write_run(tmp_path / "run", Run("run", BEGIN_S - 0.5, BEGIN_S + 39.5, "1", nodes=both))
+    assert run("merge", "run", "-o", "out", "-i", "1")[::2] == (0, "")
+
+
 def test_replayed_frames_are_those_of_correct_clocks(folder: Path) -> None:
     frames, expected = (
         list(RecordedFrames(MergeSettings((path,), interval=1.0)).history.frames)
