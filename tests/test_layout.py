@@ -30,7 +30,6 @@ NAME = re.compile(r"(?<! as )\b\w+")
 # Small modules that only one module of their folder imports, and why they are apart.
 SMALL_MODULES = {
     "cli/shell_completion.py": "imported only when a shell asks for completions",
-    "cli/top/charts.py": "one of the screen's parallel pages",
     "dashboards/grafana/build.py": "the tests build the dashboards, too",
 }
 # The only exception: this command shares its name with the module that does its work, in the given folder.

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from cli.top import tables_page
 from cli.top.node_table import header, layout, merged_row, node_row
+from cli.top.pages import table_lines, tables_header, tables_of
 from cli.top.screen_rows import RenderContext, clock_time
 from cli.top.styled_text import ASCII, number, plain
 from cli.top.view_state import ViewState, set_of
@@ -31,8 +31,8 @@ def table_text(frame: Frame, view: ViewState, width: int = WIDEST) -> str:
         view = replace(view, picked=(TOTAL_RATE, *names))
     context = RenderContext([frame], view, width, len(frame.nodes) + 20, ASCII)
     if set_of(view).is_tables:
-        rows = len(tables_page.rows_of(context, None))
-        lines = [tables_page.header(context), *tables_page.lines(context, None, 0, max(rows, 1))]
+        rows = len(tables_of(context, None))
+        lines = [tables_header(context), *table_lines(context, None, 0, max(rows, 1))]
     else:
         chosen = layout(context)
         lines = [header(context, chosen), merged_row(context, chosen)]
