@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from cli.launch import casstat_command
+from cli.process_setup import casstat_command
 from cli.setup.demo.background_process import listens
 from cli.setup.demo.demo_cluster import cache_folder
 from cli.setup.demo.demo_node import NATIVE_PORT, NodeSpec, command, write_configuration

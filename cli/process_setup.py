@@ -1,12 +1,17 @@
-"""The signal handlers, standard streams and pipes of this process."""
+"""The signal handlers, standard streams and pipes of this process, and the command line of its child processes."""
 
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
 from types import FrameType
 
+import cli
+
 Handler = Callable[[int, FrameType | None], object]
+PROGRAM = Path(cli.__file__).absolute().parents[1] / "casstat.py"
 
 
 @contextmanager
@@ -50,3 +55,8 @@ def new_pipe(ours: ExitStack, theirs: ExitStack) -> tuple[int, int]:
     ours.callback(os.close, read_end)
     theirs.callback(os.close, write_end)
     return read_end, write_end
+
+
+def casstat_command(*arguments: str | Path) -> list[str]:
+    """Return the command line of a child process, which imports casstat's packages from this installation."""
+    return [sys.executable, str(PROGRAM), *map(str, arguments)]

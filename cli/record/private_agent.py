@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cli.agent.signals import END_WITH_INPUT, FALLBACK_NODE
 from cli.errors import CasstatError, note
-from cli.launch import casstat_command
+from cli.process_setup import casstat_command
 from cli.record.command.supervised_command import SUPERVISOR, merged_reports, result_in
 from cli.record.command.supervisor import end
 from collector.agents.addresses import NodeAddress, parse_address

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from cli.errors import CasstatError, errors_as
-from cli.launch import casstat_command
 from cli.parameters.recording_options import memory_limit
+from cli.process_setup import casstat_command
 from collector.load_results.client_format import ClientFormatError, CommandTimes, FormatChoice
 from collector.load_results.client_result import ClientResult
 from collector.load_results.format_registry import read_file

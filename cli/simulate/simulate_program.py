@@ -18,10 +18,8 @@ from cli.agent.sink_threads import check as check_sinks
 from cli.errors import CasstatError, echo, note
 from cli.parameters.jolokia_options import warn_of_sink
 from cli.simulate import interval_figures
-from cli.simulate.compute_gate import ComputeGate
 from cli.simulate.interval_figures import Figures, Totals, figures, store_totals
-from cli.simulate.simulated_agent import SimulatedAgent
-from cli.simulate.simulated_journal import NodeHistory
+from cli.simulate.simulated_agent import ComputeGate, NodeHistory, SimulatedAgent
 from cli.top.self_cost import resident_mib
 from collector.model.clock import ticks
 from collector.model.snapshot import Tick

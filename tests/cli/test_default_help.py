@@ -6,8 +6,7 @@ import click
 import pytest
 
 from cli.command_list import command_names, description_of
-from cli.commands.line import command
-from cli.line.default_help import COMMAND_GROUPS, EXAMPLES, OPTION_GROUPS, option_rows
+from cli.commands.line import COMMAND_GROUPS, EXAMPLES, OPTION_GROUPS, command, option_rows
 from cli.main import main
 from cli.shell_completion import complete
 

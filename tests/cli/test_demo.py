@@ -142,7 +142,7 @@ def test_a_load_with_a_different_rate_replaces_the_running_one(tmp_path: Path, m
     # As the load generator does, it writes its counts once it runs, to the file after --counts.
     program.write_text('#!/bin/sh\nwhile [ "$1" != --counts ]; do shift; done\necho {} > "$2"\nsleep 60\n')
     program.chmod(0o755)
-    monkeypatch.setattr("cli.launch.sys.executable", str(program))
+    monkeypatch.setattr("cli.process_setup.sys.executable", str(program))
     folder = tmp_path / "demo"
     cluster = LocalCluster(folder, tmp_path)
 
@@ -170,7 +170,7 @@ def test_a_load_with_a_different_rate_replaces_the_running_one(tmp_path: Path, m
 @pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning")
 @pytest.mark.usefixtures("parts")
 def test_a_load_that_does_not_start_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cli.launch.sys.executable", "/bin/false")
+    monkeypatch.setattr("cli.process_setup.sys.executable", "/bin/false")
     folder = tmp_path / "demo"
     result = CliRunner().invoke(command, ["up", "--address", "127.0.171.1", "--dir", str(folder), "--load", "300"])
     assert str(result.exception) == f"load: exited during start-up (hint: see {folder}/load.log)"

@@ -13,7 +13,7 @@ import pytest
 
 from cli.record import record_program
 from cli.record.clients import remote_client_hosts
-from cli.record.clients.client_command import ClientCommand
+from cli.record.clients.remote_client_hosts import ClientCommand
 from cli.record.command import output_observers
 from cli.run_folder import LOCK_FILE
 from cli.runs.run_redaction import RESULTS_FOLDER

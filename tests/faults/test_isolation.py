@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.agent.journal_uploads import run_upload
-from cli.launch import PROGRAM, casstat_command
+from cli.agent.sink_threads import run_upload
+from cli.process_setup import PROGRAM, casstat_command
 from cli.record.private_agent import PrivateAgent
 from tests.faults.fake_jolokia import FakeJolokia
 from tests.faults.program import PATIENCE_S, environment

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from cli.agent.journal_uploads import LAST_S
+from cli.agent.sink_threads import LAST_S
 from cli.commands.agent import command
 from dashboards.rules.alert import JOB
 from tests.faults.api import HOST, running

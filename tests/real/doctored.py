@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from cli.launch import casstat_command
+from cli.process_setup import casstat_command
 from cli.setup.demo.background_process import write_pid_file
 from cli.setup.demo.demo_node import Node, NodeSpec, command, write_configuration
 from tests.real.nodes import FAST_START

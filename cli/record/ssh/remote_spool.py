@@ -27,7 +27,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from cli.errors import CasstatError
-from cli.launch import casstat_command
+from cli.process_setup import casstat_command
 from cli.record.private_agent import START_S, PrivateAgent, last_line, log_begin
 from cli.run_folder import BEGUN_FILE, try_lock
 from collector.agents.run_records import FILE as RUNS_FILE

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 
 from cli.install_hint import install_command
-from cli.launch import casstat_command
+from cli.process_setup import casstat_command
 from cli.setup.demo.background_process import command_line, end, is_free, read_pid_file, write_pid_file
 from cli.setup.demo.demo_node import FIRST_JMX_PORT, JOLOKIA_PORT, STOP_TIMEOUT_S, Node, NodeSpec
 from cli.setup.demo.java_runtime import DemoError, fetch_cassandra, fetch_jolokia, find_java, has_http_server

@@ -5,7 +5,7 @@ import shutil
 import urllib.request
 from pathlib import Path
 
-from cli.launch import casstat_command
+from cli.process_setup import casstat_command
 from cli.setup.demo.background_process import listens, require_free
 from cli.setup.demo.demo_cluster import RunningCluster
 from cli.setup.demo.demo_node import NodeSpec

@@ -12,9 +12,9 @@ from functools import cached_property
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from cli.launch import casstat_command
 from cli.line import node_selection
 from cli.line.node_selection import DEFAULT_S, LineSettings
+from cli.process_setup import casstat_command
 from cli.setup.attach.target_process import as_user
 from collector.model.snapshot import SourceError
 from collector.node.host.cassandra_processes import LocalNode

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.agent.journal_uploads import Ended, JournalUploads, run_upload
+from cli.agent.sink_threads import Ended, JournalUploads, run_upload
 from collector.recording.journal_upload import JournalUpload
 from collector.recording.object_store import ObjectStoreError
 from collector.recording.writer import files_of
@@ -56,7 +56,7 @@ def test_lost_ticks_are_logged_and_counted(tmp_path: Path) -> None:
 
 
 def test_the_lines_of_an_upload_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cli.agent.journal_uploads.casstat_command", lambda *words: ["sh", "-c", words[1]])
+    monkeypatch.setattr("cli.agent.sink_threads.casstat_command", lambda *words: ["sh", "-c", words[1]])
     assert run_upload(["echo casstat: a >&2; echo casstat: b >&2"], 60.0) == Ended(notes=["a", "b"])
     assert run_upload(["echo casstat: a >&2; echo casstat: b >&2; exit 1"], 60.0) == Ended("b", ["a"])
     assert run_upload(["exit 1"], 60.0) == Ended("exit code 1")

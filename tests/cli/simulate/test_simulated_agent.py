@@ -5,9 +5,7 @@ import threading
 
 import pytest
 
-from cli.simulate.compute_gate import ComputeGate
-from cli.simulate.simulated_agent import SimulatedAgent
-from cli.simulate.simulated_journal import NodeHistory, SimulatedJournal
+from cli.simulate.simulated_agent import ComputeGate, NodeHistory, SimulatedAgent, SimulatedJournal
 from collector.model.snapshot import Tick
 from collector.node.catalogue import BEANS, CATALOGUE, HOST
 from collector.node.host.busy_processes import METRICS as CLIENT_PROCESSES
