@@ -41,8 +41,7 @@ HELP = {
 def command(jolokia: JolokiaSettings, output: str, **options: Any) -> None:
     from cli.line.node_selection import nodes_here
     from cli.setup.doctor.examination import examine
-    from cli.setup.doctor.examined_node import ExaminedNode
-    from cli.setup.doctor.finding import has_problem, is_coloured, json_lines, text_lines
+    from cli.setup.doctor.examined_node import ExaminedNode, has_problem, is_coloured, json_lines, text_lines
     from collector.model.clock import SystemClock
 
     options = {name: value for name, value in options.items() if value is not None}

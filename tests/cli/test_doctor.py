@@ -19,16 +19,16 @@ from cli.parameters.jolokia_options import JolokiaSettings
 from cli.setup.attach.target_process import Runner, callers
 from cli.setup.doctor import (
     check_clock,
-    check_devices,
     check_jolokia,
     check_jolokia_agent,
     check_log,
+    check_machine,
     check_node,
     check_policy,
-    refusals,
 )
-from cli.setup.doctor.examined_node import Advice, ExaminedNode
-from cli.setup.doctor.finding import (
+from cli.setup.doctor.examined_node import (
+    Advice,
+    ExaminedNode,
     Finding,
     State,
     has_problem,
@@ -151,15 +151,15 @@ def routed(root: Path, *names: str) -> Host:
 
 def test_with_several_default_routes_the_user_must_choose_an_interface(root: Path) -> None:
     case = ExaminedNode(advice=Advice(flags={"--interval": ("5",)}), root=root)
-    finding = check_devices.interface(case, routed(root, "eth0", "eth1"), "")
+    finding = check_machine.interface(case, routed(root, "eth0", "eth1"), "")
     assert finding.state is State.WARNING
     assert finding.fixes == (
         "casstat --interval 5 --net-interface eth0",
         "or: casstat --interval 5 --net-interface eth1",
     )
     chosen = ExaminedNode(LineSettings(net_interface="eth1"), root=root)
-    assert check_devices.interface(chosen, routed(root, "eth0", "eth1"), "") == ok("interface", "eth1, as given")
-    assert check_devices.interface(case, routed(root, "eth0"), "").state is State.OK
+    assert check_machine.interface(chosen, routed(root, "eth0", "eth1"), "") == ok("interface", "eth1, as given")
+    assert check_machine.interface(case, routed(root, "eth0"), "").state is State.OK
 
 
 # Processes
@@ -262,10 +262,10 @@ def test_problems_become_warnings_while_another_transport_works() -> None:
 def test_the_command_for_another_machine_has_a_valid_address_to_listen_on(
     monkeypatch: pytest.MonkeyPatch, url: str, listen: tuple[str, int] | None
 ) -> None:
-    monkeypatch.setattr(refusals, "is_this_machine", lambda _: False)
+    monkeypatch.setattr(check_jolokia, "is_this_machine", lambda _: False)
     jolokia = Jolokia(url)
     error = JolokiaError("Connection refused", Reason.CONNECTION_REFUSED)
-    (fix,) = refusals.finding(ExaminedNode(), jolokia, error).fixes
+    (fix,) = check_jolokia.refusal(ExaminedNode(), jolokia, error).fixes
     machine, _, command = fix.partition(": casstat ")
     assert machine == f"on {jolokia.host}"
     words = shlex.split(command)
@@ -279,7 +279,7 @@ def test_the_command_for_another_machine_has_a_valid_address_to_listen_on(
 
 def test_the_url_of_another_port_has_brackets_around_an_ipv6_address() -> None:
     error = JolokiaError("HTTP 404: path not found", Reason.NOT_FOUND)
-    fixes = refusals.finding(ExaminedNode(), Jolokia("http://[2001:db8::7]:8778/jolokia"), error).fixes
+    fixes = check_jolokia.refusal(ExaminedNode(), Jolokia("http://[2001:db8::7]:8778/jolokia"), error).fixes
     assert fixes[0] == "casstat --jolokia 'http://[2001:db8::7]:PORT/jolokia'"
 
 
@@ -308,7 +308,7 @@ def test_processes_of_users_that_are_not_trusted_are_listed(root: Path) -> None:
 
 def test_an_untrusted_listener_is_not_recommended() -> None:
     error = JolokiaError("not trusted: it belongs to user nobody, not to root", Reason.UNTRUSTED)
-    fixes = refusals.finding(ExaminedNode(), Jolokia("http://127.0.0.1:8778/jolokia"), error).fixes
+    fixes = check_jolokia.refusal(ExaminedNode(), Jolokia("http://127.0.0.1:8778/jolokia"), error).fixes
     assert all("if that user runs your node: casstat " in fix for fix in fixes)
 
 
@@ -463,7 +463,7 @@ def test_each_kind_of_change_that_is_allowed_is_found(root: Path) -> None:
 
 def test_a_policy_that_refuses_casstats_origin_must_allow_it() -> None:
     error = JolokiaError(f"denied: Origin {ORIGIN} is not allowed to call this agent", Reason.FORBIDDEN)
-    (fix,) = refusals.finding(ExaminedNode(), Jolokia("http://127.0.0.1:8778/jolokia"), error).fixes
+    (fix,) = check_jolokia.refusal(ExaminedNode(), Jolokia("http://127.0.0.1:8778/jolokia"), error).fixes
     assert fix.startswith(f"add <allow-origin>{ORIGIN}</allow-origin> inside <cors> in ")
 
 

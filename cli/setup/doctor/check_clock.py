@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from cli.setup.doctor.finding import Finding, ok, warning
+from cli.setup.doctor.examined_node import Finding, ok, warning
 from collector.model.snapshot import SourceError
 from collector.node.host.kernel_files import read_text
 from collector.node.host.timekeeping import ClockState, clock_state

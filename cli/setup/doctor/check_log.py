@@ -7,8 +7,7 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
-from cli.setup.doctor.examined_node import ExaminedNode
-from cli.setup.doctor.finding import Finding, alternatives, ok, problem, warning
+from cli.setup.doctor.examined_node import ExaminedNode, Finding, alternatives, ok, problem, warning
 from collector.file_access import NotRegularError
 from collector.model.snapshot import SourceError
 from collector.node.host.kernel_files import read_text

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from cli.line.node_selection import MAX_LISTED, listed
 from cli.setup.doctor.check_jolokia import Transport
-from cli.setup.doctor.examined_node import EXAMPLE_URL, ExaminedNode
-from cli.setup.doctor.finding import Finding, alternatives, ok, problem, warning
+from cli.setup.doctor.examined_node import EXAMPLE_URL, ExaminedNode, Finding, alternatives, ok, problem, warning
 from collector.model.snapshot import SourceError
 from collector.node.host.cassandra_processes import UNKNOWN_ID, LocalNode, NodeFacts
 from collector.node.host.kernel_files import read_text

@@ -9,8 +9,7 @@ from pathlib import Path
 from cli.line.node_selection import nodetool_for
 from cli.setup.demo.java_runtime import javas
 from cli.setup.doctor.check_jolokia import Transport
-from cli.setup.doctor.examined_node import ExaminedNode
-from cli.setup.doctor.finding import Finding, alternatives, has_problem, ok, problem, warning
+from cli.setup.doctor.examined_node import ExaminedNode, Finding, alternatives, has_problem, ok, problem, warning
 from collector.file_access import is_read_by_others
 from collector.model.snapshot import SourceError
 from collector.node.host.cassandra_processes import NodeFacts

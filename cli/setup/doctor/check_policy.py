@@ -9,8 +9,7 @@ from typing import Any
 
 from cli.jolokia_policy import FILE, policy_option
 from cli.setup.doctor.check_jolokia_agent import CONFIGURATION, ENV, attach, find_jar, policy_path, print_policy
-from cli.setup.doctor.examined_node import ExaminedNode
-from cli.setup.doctor.finding import Finding, ok, problem, warning
+from cli.setup.doctor.examined_node import ExaminedNode, Finding, ok, problem, warning
 from collector.model.mbean import METRICS, Labels, MBean, MBeanRequest, mbean_requests
 from collector.model.metric import ScrapeInterval
 from collector.node.catalogue import BEANS

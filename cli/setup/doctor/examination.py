@@ -3,18 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from cli.setup.doctor import (
-    check_clock,
-    check_devices,
-    check_jolokia,
-    check_log,
-    check_machine,
-    check_node,
-    check_nodetool,
-)
+from cli.setup.doctor import check_clock, check_jolokia, check_log, check_machine, check_node, check_nodetool
 from cli.setup.doctor.check_jolokia import Transport
-from cli.setup.doctor.examined_node import ExaminedNode
-from cli.setup.doctor.finding import Finding, hidden, problems_as_warnings
+from cli.setup.doctor.examined_node import ExaminedNode, Finding, hidden, problems_as_warnings
 from collector.model.clock import Clock
 from collector.node.host.cassandra_processes import NodeFacts
 from collector.node.node_sampler import NameOverrides
@@ -58,8 +49,8 @@ def _machine(case: ExaminedNode, facts: NodeFacts | None, time: Clock) -> list[F
     if host is None:
         return []
     return [
-        check_devices.disk(case, host),
-        check_devices.interface(case, host, facts.address),
+        check_machine.disk(case, host),
+        check_machine.interface(case, host, facts.address),
         *check_machine.examine(host, time),
     ]
 
