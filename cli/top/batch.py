@@ -20,7 +20,7 @@ from exporters.rows.operation_columns import TOTAL_RATE
 WIDEST = 400
 
 
-def table_text(frame: Frame, view: ViewState, width: int = WIDEST) -> str:
+def table_text(frame: Frame, view: ViewState) -> str:
     """Return a frame as plain text: a line with its time and node count, then the table.
 
     If the columns show reads and writes, and there are other operations, the first column is the rate of all of them.
@@ -29,7 +29,7 @@ def table_text(frame: Frame, view: ViewState, width: int = WIDEST) -> str:
     names = set_of(view).columns
     if others and "reads_per_s" in names and not view.picked and TOTAL_RATE not in names:
         view = replace(view, picked=(TOTAL_RATE, *names))
-    context = RenderContext([frame], view, width, len(frame.nodes) + 20, ASCII)
+    context = RenderContext([frame], view, WIDEST, len(frame.nodes) + 20, ASCII)
     if set_of(view).is_tables:
         rows = len(tables_of(context, None))
         lines = [tables_header(context), *table_lines(context, None, 0, max(rows, 1))]

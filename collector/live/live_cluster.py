@@ -85,12 +85,10 @@ class LiveCluster:
         on_interval: Callable[[ClusterInterval], None],
         *,
         summed_gauges: frozenset[str] = frozenset(),
-        clock: Callable[[], float] = time.time,
     ) -> None:
         self._plan = plan
         self._request = request
         self._on_interval = on_interval
-        self._clock = clock
         self._assembler = IntervalAssembler(plan.interval_s, summed_gauges)
         self._connections: set[AgentConnection] = set()
         self._agents: dict[str, AgentFeed] = {}
@@ -121,7 +119,7 @@ class LiveCluster:
 
     def on_sample(self, key: str, sample: Sample, *, is_last: bool = False) -> None:
         add = self._assembler.add_last_sample if is_last else self._assembler.add_sample
-        self._call_in_thread(add, key, sample, self._clock())
+        self._call_in_thread(add, key, sample, time.time())
 
     def on_failure(self, key: str, reason: str) -> None:
         self._call_in_thread(self._assembler.add_failure, key, reason)
@@ -242,11 +240,11 @@ class LiveCluster:
     async def _close_intervals(self) -> None:
         step_s = self._plan.interval_s
         # Start with the interval before the current one, because its samples already exist.
-        index = floor(self._clock() / step_s) - 1
-        await self._wait(index, self._clock() + FIRST_WAIT_S, first=True)
+        index = floor(time.time() / step_s) - 1
+        await self._wait(index, time.time() + FIRST_WAIT_S, first=True)
         while True:
-            self._on_interval(self._assembler.close(index, self._clock()))
-            current = floor(self._clock() / step_s)
+            self._on_interval(self._assembler.close(index, time.time()))
+            current = floor(time.time() / step_s)
             index = max(index + 1, current - MAX_INTERVALS_BEHIND)
             if index > current + 1:
                 index = current
@@ -261,7 +259,7 @@ class LiveCluster:
         end_s = self._assembler.grid.end_of(index)
         # The wait is also bounded by the monotonic clock, in case the wall clock is set back.
         limit_s = self._loop.time() + 2 * self._plan.interval_s + WAIT_S
-        while self._clock() < latest_s and self._loop.time() < limit_s:
-            if self._assembler.is_complete(index, first=first) and self._clock() >= end_s:
+        while time.time() < latest_s and self._loop.time() < limit_s:
+            if self._assembler.is_complete(index, first=first) and time.time() >= end_s:
                 return
             await asyncio.sleep(POLL_S)

@@ -50,7 +50,7 @@ class GrafanaError(Exception):
 class Grafana:
     """A client for a Grafana server; only `push` sends requests."""
 
-    def __init__(self, url: str, secret: str, ca: Path | None, timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(self, url: str, secret: str, ca: Path | None) -> None:
         """Create a client; `secret` is a token or `user:password`, and `ca` is a PEM file of CAs to trust, if any.
 
         Raises GrafanaError if the URL is invalid, and AccessError if `ca` is.
@@ -64,7 +64,6 @@ class Grafana:
             parts.hostname or "", parts.port, tls if parts.scheme == "https" else None, access
         )
         self._path = quote(parts.path, safe="/%")
-        self._timeout_s = timeout_s
 
     def push(self, dashboards: Iterable[str]) -> list[str]:
         """Upload dashboards, given as JSON, to the "casstat" folder, and return their URLs.
@@ -87,7 +86,7 @@ class Grafana:
         content = json.dumps(body).encode()
         try:
             answer = StoreResponse.of(
-                self._connection.post(self._path + path, content, self._headers, self._timeout_s, MAX_RESPONSE_BYTES)
+                self._connection.post(self._path + path, content, self._headers, TIMEOUT_S, MAX_RESPONSE_BYTES)
             )
         except ExchangeError as error:
             raise GrafanaError(f"{self._url}: {error.failure.message(_hint)}") from None

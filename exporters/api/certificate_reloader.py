@@ -36,13 +36,10 @@ _State = tuple[tuple[Path, tuple[int, ...] | None], ...]
 class WebConfigReloader:
     """Holds the current web configuration; must be used by a single thread after construction."""
 
-    def __init__(
-        self, file: Path | None, log: Callable[[str], None], monotonic: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, file: Path | None, log: Callable[[str], None]) -> None:
         """Load the file; without one, anyone can read the API over plain HTTP. Raises WebConfigError."""
         self._file = file
         self._log = log
-        self._monotonic = monotonic
         self._loaded = _Loaded(WebConfig(), None, ()) if file is None else _load(file)
         self._seen = self._loaded.state
         self._error = ""
@@ -67,7 +64,7 @@ class WebConfigReloader:
         """Reload the files if one has changed. On failure, log the error once and keep the previous configuration."""
         if self._file is None:
             return
-        state, now_s = _state(path for path, _ in self._seen), self._monotonic()
+        state, now_s = _state(path for path, _ in self._seen), time.monotonic()
         # After an error, retry even without a change: the fix may be in a file that is not being watched.
         if state == self._seen and not (self._error and now_s >= self._retry_s):
             return

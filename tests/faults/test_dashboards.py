@@ -99,7 +99,7 @@ def test_a_connection_fault_is_a_one_line_message(
     fault: str, token: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer, words = FAULTS[fault]
-    monkeypatch.setattr(grafana_upload.Grafana.__init__, "__defaults__", (0.4,))
+    monkeypatch.setattr(grafana_upload, "TIMEOUT_S", 0.4)
     with closing(FakeStore(answer)) as store:
         assert push(f"http://127.0.62.3:{store.port}", token) == 1
     errors = capsys.readouterr().err

