@@ -12,7 +12,7 @@ from typing import Any
 
 from cli.errors import CasstatError
 from cli.install_hint import require_packages
-from cli.parameters.jolokia_options import warn_of_sink
+from cli.parameters.access_options import warn_of_sink
 from cli.process_setup import casstat_command
 from collector.model.identity import Identity
 from collector.printable import one_line

@@ -27,7 +27,7 @@ from cli.agent.agent_config import (
 )
 from cli.commands import line
 from cli.line.node_selection import DEFAULT_S, LineSettings
-from cli.parameters.jolokia_options import JolokiaSettings
+from cli.parameters.access_options import JolokiaSettings, settings_from
 from cli.parameters.parameter_types import Duration
 from collector.agents.addresses import AGENT_PORT
 from exporters.metrics_page.metric_family import DEFAULT_S as BOUNDS_S
@@ -164,11 +164,8 @@ def command(print_config: bool, **options: Any) -> None:
 
 def _settings(options: Mapping[str, Any]) -> AgentSettings:
     given = {name: value for name, value in options.items() if name not in NO_SETTINGS}
-    jolokia = JolokiaSettings(
-        **{option_field.name: given.pop(option_field.name) for option_field in fields(JolokiaSettings)}
-    )
-    shared = {name: given.pop(name) for name in OF_THE_LINE}
-    return AgentSettings(line=LineSettings(jolokia=jolokia, **shared), **given)
+    line_settings = LineSettings(jolokia=settings_from(given), **{name: given.pop(name) for name in OF_THE_LINE})
+    return AgentSettings(line=line_settings, **given)
 
 
 command.params += line.copied_options({*OF_THE_LINE, *(field.name for field in fields(JolokiaSettings))}, HELP)

@@ -14,7 +14,7 @@ import click
 from cli.errors import CasstatError, errors_as
 from cli.jolokia_policy import FILE
 from cli.line.node_selection import LineSettings, nodes_here
-from cli.parameters.jolokia_options import TRUSTED_USER, JolokiaSettings, password_in
+from cli.parameters.access_options import TRUSTED_USER, JolokiaSettings, password_in
 from cli.setup.attach.attach_steps import Agent, Task
 from cli.setup.attach.target_process import chosen
 from exporters.api.sockets import ListenError, parse_address

@@ -86,7 +86,7 @@ def push(url: str, store: str, token_file: Path, ca: Path | None) -> None:
     The dashboards go into the Grafana folder "casstat" and replace those with the same UIDs. URL is Grafana's base
     URL, such as http://localhost:3000.
     """
-    from cli.parameters.jolokia_options import password_in, warn_if_plain
+    from cli.parameters.access_options import password_in, warn_if_plain
     from collector.http.access import AccessError
     from dashboards.grafana import dashboard_files
     from dashboards.grafana.dashboard_files import Grafana, GrafanaError

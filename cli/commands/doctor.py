@@ -16,7 +16,7 @@ from click.core import ParameterSource
 
 from cli.commands import line
 from cli.line.node_selection import LineSettings
-from cli.parameters.jolokia_options import PASSWORD, JolokiaSettings, jolokia_options
+from cli.parameters.access_options import PASSWORD, JolokiaSettings, jolokia_options
 from cli.parameters.parameter_types import format_option
 
 GROUP = "watch"

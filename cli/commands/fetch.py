@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from cli.parameters.agent_options import agent_options
+from cli.parameters.access_options import agent_options
 from cli.parameters.parameter_types import Duration, range_options, run_name
 from cli.parameters.recording_options import RecordingPath, output_option
 

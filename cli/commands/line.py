@@ -19,7 +19,7 @@ from click.core import ParameterSource
 
 from cli.command_list import command_names, description_of
 from cli.line.node_selection import LineSettings
-from cli.parameters.jolokia_options import jolokia_options
+from cli.parameters.access_options import jolokia_options
 from cli.parameters.parameter_types import ColumnNames, Duration, name_of, size
 from collector.recording.header import FULL_EVERY
 

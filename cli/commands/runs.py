@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from cli.parameters.agent_options import agent_options
+from cli.parameters.access_options import agent_options
 from cli.parameters.parameter_types import format_option
 from cli.parameters.recording_options import redact_option
 

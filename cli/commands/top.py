@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.parameters.agent_options import NAMES, agent_options
-from cli.parameters.jolokia_options import OPTIONS, JolokiaSettings
+from cli.parameters.access_options import access_options
 from cli.parameters.parameter_types import ColumnNames, Duration, format_option, range_options
 from cli.parameters.recording_options import read_limit_options
 
@@ -75,13 +74,8 @@ def _columns() -> "Sequence[Column]":
     "--no-mouse", is_flag=True, help="Leave the mouse to the terminal, for example to select text without Shift."
 )
 @click.option("--ascii", is_flag=True, help="Draw with ASCII characters only.  [if the terminal lacks Unicode]")
-@agent_options
+@access_options
 def command(**options: Any) -> None:
     from cli.top.top_program import TopSettings, run
 
-    jolokia = JolokiaSettings(**{f"jolokia_{name}": options.pop(f"jolokia_{name}") for name in NAMES})
-    run(TopSettings(**options, jolokia=jolokia))
-
-
-for _option in OPTIONS[1:6]:
-    command = _option(command)
+    run(TopSettings(**options))

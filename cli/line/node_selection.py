@@ -15,7 +15,7 @@ from pathlib import Path
 import click
 
 from cli.errors import note
-from cli.parameters.jolokia_options import JolokiaSettings, connect
+from cli.parameters.access_options import JolokiaSettings, connect
 from collector.file_access import is_read_by_others
 from collector.http.access import CheckPeer
 from collector.model.clock import Clock

@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.errors import CasstatError
-from cli.parameters.agent_options import NAMES, agent_options
-from cli.parameters.jolokia_options import OPTIONS as JOLOKIA_OPTIONS
-from cli.parameters.jolokia_options import TRUSTED_USER, JolokiaSettings
+from cli.parameters.access_options import TRUSTED_USER, access_options
 from cli.parameters.parameter_types import Command, Duration, run_name, size, with_options
 from collector.printable import one_line
 from collector.recording.header import MAX_MEMORY_BYTES, MAX_SERIES, TooManySeriesError
@@ -242,13 +240,7 @@ def record_options(*omitted: str) -> Callable[[Callable[..., Any]], Callable[...
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def with_settings(*arguments: Any, **options: Any) -> Any:
-            jolokia = {f"jolokia_{name}": options.pop(f"jolokia_{name}") for name in NAMES}
-            jolokia["trusted_user"] = options.pop("trusted_user")
-            return function(*arguments, jolokia=JolokiaSettings(**jolokia), **options)
-
         own = [option for name, option in _OPTIONS.items() if name not in omitted]
-        return with_options([*own, agent_options, *JOLOKIA_OPTIONS[1:6], TRUSTED_USER], with_settings)
+        return with_options(own, access_options(function, TRUSTED_USER))
 
     return decorate

@@ -14,7 +14,7 @@ import click
 
 from cli import run_folder
 from cli.errors import CasstatError, note
-from cli.parameters.jolokia_options import JolokiaSettings
+from cli.parameters.access_options import JolokiaSettings
 from cli.parameters.ssh_address import SshAddress
 from cli.process_setup import interruptible, open_standard_streams
 from cli.record.clients.local_client_host import LocalClientHost

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from cli.errors import CasstatError, echo, errors_as, note
-from cli.parameters.jolokia_options import warn_of_sink
+from cli.parameters.access_options import warn_of_sink
 from cli.parameters.parameter_types import TimeOfDay
 from cli.recordings.recording_arguments import NodeFiles, files_by_node, recorded_bounds
 from collector.file_access import file_errors

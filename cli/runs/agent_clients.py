@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 import click
 
 from cli.errors import errors_as
-from cli.parameters.agent_options import agent_access, warn_of_agents
-from cli.parameters.jolokia_options import JolokiaSettings
+from cli.parameters.access_options import JolokiaSettings, agent_access, warn_of_agents
 from collector.agents.addresses import NodeAddress, NodeAddressError, parse_address
 from collector.agents.agent_client import AgentClient
 from collector.http.access import Access, CheckPeer

@@ -11,7 +11,7 @@ from threading import Lock
 import click
 
 from cli.errors import CasstatError, echo, note
-from cli.parameters.jolokia_options import JolokiaSettings
+from cli.parameters.access_options import JolokiaSettings
 from cli.parameters.parameter_types import TimeOfDay
 from cli.recordings.object_storage import open_store, store_errors
 from cli.runs.agent_clients import agent_clients

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from cli.errors import CasstatError, echo, note
-from cli.parameters.jolokia_options import JolokiaSettings
+from cli.parameters.access_options import JolokiaSettings
 from cli.recordings.object_storage import metadata_copies
 from cli.recordings.recording_arguments import read_run_in
 from cli.run_folder import RUNS_FOLDER, RUNS_SUBFOLDER, is_being_recorded

@@ -16,7 +16,7 @@ from importlib.metadata import version
 from cli.agent.signals import AgentClock, Signals, StoppedError, listening
 from cli.agent.sink_threads import check as check_sinks
 from cli.errors import CasstatError, echo, note
-from cli.parameters.jolokia_options import warn_of_sink
+from cli.parameters.access_options import warn_of_sink
 from cli.simulate import interval_figures
 from cli.simulate.interval_figures import Figures, Totals, figures, store_totals
 from cli.simulate.simulated_agent import ComputeGate, NodeHistory, SimulatedAgent

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.errors import CasstatError, echo, errors_as
-from cli.parameters.agent_options import agent_access, warn_of_agents
-from cli.parameters.jolokia_options import JolokiaSettings, connect
+from cli.parameters.access_options import JolokiaSettings, agent_access, connect, warn_of_agents
 from cli.parameters.parameter_types import TimeOfDay
 from cli.process_setup import handling, interrupt
 from cli.runs.agent_clients import agent_clients

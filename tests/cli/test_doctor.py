@@ -15,7 +15,7 @@ import pytest
 from cli.commands import attach
 from cli.jolokia_policy import FILE
 from cli.line.node_selection import LineSettings
-from cli.parameters.jolokia_options import JolokiaSettings
+from cli.parameters.access_options import JolokiaSettings
 from cli.setup.attach.target_process import Runner, callers
 from cli.setup.doctor import (
     check_clock,

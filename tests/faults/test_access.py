@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from cli.parameters.jolokia_options import JOLOKIA, hint_for
+from cli.parameters.access_options import JOLOKIA, hint_for
 from collector.http.access import AccessError
 from collector.node.jolokia.client import Jolokia, JolokiaError
 from collector.node.jolokia.jolokia_access import JolokiaAccess

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cli.parameters.jolokia_options import JOLOKIA, hint_for
+from cli.parameters.access_options import JOLOKIA, hint_for
 from cli.setup.demo.demo_node import Node
 from collector.model.clock import SystemClock
 from collector.node.catalogue import BEANS

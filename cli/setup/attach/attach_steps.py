@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cli.errors import CasstatError
 from cli.jolokia_policy import FILE
-from cli.parameters.jolokia_options import JOLOKIA, hint_for
+from cli.parameters.access_options import JOLOKIA, hint_for
 from cli.setup.attach.target_process import (
     AT_START,
     DISABLED,

@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from cli.line.node_selection import peer_check
-from cli.parameters.jolokia_options import connect
+from cli.parameters.access_options import connect
 from cli.setup.doctor import check_policy
 from cli.setup.doctor.check_jolokia_agent import NODELAY, at_start, attach
 from cli.setup.doctor.check_policy import POLICY

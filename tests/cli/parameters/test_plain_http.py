@@ -8,8 +8,8 @@ import pytest
 
 from cli.agent.sink_threads import check
 from cli.main import main
-from cli.parameters import jolokia_options
-from cli.parameters.jolokia_options import JolokiaSettings, connect
+from cli.parameters import access_options
+from cli.parameters.access_options import JolokiaSettings, connect
 from cli.runs.agent_clients import agent_clients
 from cli.top.top_program import TopSettings, plan_of
 from dashboards.grafana.dashboard_files import Grafana
@@ -21,7 +21,7 @@ HERE = ("127.0.0.1", "127.0.62.7", "localhost", "[::1]", "[::ffff:127.0.0.1]")
 
 @pytest.fixture(autouse=True)
 def _forget_warnings() -> None:
-    jolokia_options._warn.cache_clear()
+    access_options._warn.cache_clear()
 
 
 @pytest.fixture

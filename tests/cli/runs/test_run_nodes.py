@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.errors import CasstatError
-from cli.parameters.jolokia_options import JolokiaSettings
+from cli.parameters.access_options import JolokiaSettings
 from cli.record import run_nodes
 from cli.record.private_agent import PrivateAgent
 from cli.record.run_nodes import AgentState, RunAgents, agents_of, hosts_of, node_names, states_of, with_peers

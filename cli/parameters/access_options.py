@@ -1,8 +1,11 @@
-"""The options for access to a node: its Jolokia's URL, credentials, TLS and trusted users; advice when it fails."""
+"""The options for access to nodes, through Jolokia, and to casstat's agents: URL, credentials, TLS, trusted users.
+
+Also advice when the access fails, and warnings about credentials that are sent unencrypted.
+"""
 
 import functools
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -14,10 +17,13 @@ import click
 from cli.errors import errors_as, note
 from cli.parameters.parameter_types import with_options
 from collector.file_access import SecretError, read_password
-from collector.http.access import AccessError, Hint, Reason, is_this_machine
+from collector.http.access import Access, AccessError, Hint, Reason, client_context, is_this_machine
 from collector.node.jolokia.jolokia_access import JolokiaAccess
 
 if TYPE_CHECKING:
+    import ssl
+
+    from collector.agents.addresses import NodeAddress
     from collector.http.access import CheckPeer
     from collector.node.jolokia.client import Jolokia
 
@@ -43,7 +49,8 @@ _HINTS = {
 _AGENT_HINTS = {Reason.FORBIDDEN: "configure passwords for the agent, or start it with --allow-anonymous-reads"}
 # The parameters of a sink's URL that name files with credentials.
 SECRET_PARAMETERS = {"token_file", "basic_auth_file"}
-PASSWORD = "CASSTAT_JOLOKIA_PASSWORD"  # noqa: S105 - name of an environment variable
+# The environment variables with passwords.
+PASSWORD, AGENT_PASSWORD = "CASSTAT_JOLOKIA_PASSWORD", "CASSTAT_AGENT_PASSWORD"
 _FILE = click.Path(path_type=Path)
 TRUSTED_USER = click.option(
     "--trusted-user",
@@ -91,6 +98,13 @@ def warn_if_plain(what: str, url: str) -> None:
         _warn(what, f"{parts.scheme}://{parts.netloc}")
 
 
+def warn_of_agents(access: Access, addresses: "Iterable[NodeAddress]") -> None:
+    """Print a warning for each agent whose credentials are sent unencrypted to another machine."""
+    for address in addresses if access.user else ():
+        if address.is_agent and address.tunnel is None:
+            warn_if_plain("the agent's credentials", address.url)
+
+
 def warn_of_sink(url: str) -> None:
     """Print a warning if a sink sends credentials unencrypted to another machine."""
     parameters = dict(parse_qsl(urlsplit(url).query, keep_blank_values=True))
@@ -131,8 +145,7 @@ def _option(flag: str, metavar: str, text: str, kind: Any = None) -> Any:
     )
 
 
-OPTIONS = (
-    _option("--jolokia", "URL", "URL of the node's Jolokia.  [detected, else http://127.0.0.1:8778/jolokia]"),
+JOLOKIA_ACCESS = (
     _option("--jolokia-user", "NAME", "User name for Jolokia (requires a password)."),
     _option("--jolokia-password-file", "FILE", f"File with the Jolokia password (mode 0600).  [${PASSWORD}]", _FILE),
     _option("--jolokia-ca", "FILE", "PEM file of trusted CA certificates for https.  [system CAs]", _FILE),
@@ -143,33 +156,78 @@ OPTIONS = (
         "PEM file with the unencrypted private key of the certificate.  [certificate file]",
         _FILE,
     ),
+)
+JOLOKIA_OPTIONS = (
+    _option("--jolokia", "URL", "URL of the node's Jolokia.  [detected, else http://127.0.0.1:8778/jolokia]"),
+    *JOLOKIA_ACCESS,
     _option("--jolokia-target", "HOST:PORT", "JMX address or service URL of the node (if Jolokia runs as a proxy)."),
     _option("--jolokia-target-user", "NAME", "JMX user name for that node (requires a password)."),
     _option("--jolokia-target-password-file", "FILE", "File with that user's password (mode 0600).", _FILE),
     TRUSTED_USER,
 )
+AGENT_OPTIONS = (
+    _option("--agent-user", "NAME", "User name for the agents (requires a password)."),
+    _option(
+        "--agent-password-file", "FILE", f"File with that user's password (mode 0600).  [${AGENT_PASSWORD}]", _FILE
+    ),
+    _option("--agent-ca", "FILE", "PEM file of trusted CA certificates for https.  [system CAs]", _FILE),
+    _option("--agent-cert", "FILE", "PEM file with the client certificate for the agents.", _FILE),
+    _option(
+        "--agent-key",
+        "FILE",
+        "PEM file with the unencrypted private key of the certificate.  [certificate file]",
+        _FILE,
+    ),
+)
 
 
-def jolokia_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options to a command; it receives them as a single argument `jolokia` of type JolokiaSettings."""
+# The fields of JolokiaSettings by the names of the options.
+_FIELDS = {field.name: field.name for field in fields(JolokiaSettings)}
+_AGENT_FIELDS = {f"agent_{name}": f"jolokia_{name}" for name in ("user", "password_file", "ca", "cert", "key")}
+
+
+def settings_from(options: dict[str, Any], names: Mapping[str, str] = _FIELDS) -> JolokiaSettings:
+    """Remove the options with these names from those of a command; return them."""
+    return JolokiaSettings(**{field: options.pop(name) for name, field in names.items() if name in options})
+
+
+def _with_settings(
+    options: Sequence[Callable[..., Any]],
+    function: Callable[..., Any],
+    argument: str = "jolokia",
+    names: Mapping[str, str] = _FIELDS,
+) -> Callable[..., Any]:
+    """Add options to a command, which receives them as a single argument of type JolokiaSettings."""
 
     @functools.wraps(function)
     def with_settings(*arguments: Any, **options: Any) -> Any:
-        values = {field.name: options.pop(field.name) for field in fields(JolokiaSettings)}
-        return function(*arguments, jolokia=JolokiaSettings(**values), **options)
+        settings = settings_from(options, names)
+        return function(*arguments, **{argument: settings}, **options)
 
-    return with_options(OPTIONS, with_settings)
+    return with_options(options, with_settings)
 
 
-def access_from(
-    settings: JolokiaSettings, environ: Mapping[str, str], prefix: str = JOLOKIA, variable: str = PASSWORD
-) -> JolokiaAccess:
+def jolokia_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options for Jolokia to a command; it receives them as `jolokia`."""
+    return _with_settings(JOLOKIA_OPTIONS, function)
+
+
+def agent_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options for agents to a command; it receives them as `agent`."""
+    return _with_settings(AGENT_OPTIONS, function, "agent", _AGENT_FIELDS)
+
+
+def access_options(function: Callable[..., Any], *others: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options for agents, and for the Jolokia of nodes without one, of which `others` are more."""
+    return agent_options(_with_settings((*JOLOKIA_ACCESS, *others), function))
+
+
+def access_from(settings: JolokiaSettings, environ: Mapping[str, str], prefix: str = JOLOKIA) -> JolokiaAccess:
     """Return the access that the settings describe, with passwords from files or from the environment.
 
-    `variable` is the environment variable with the password; option names in messages begin with `prefix`. Raises
-    click.UsageError.
+    Option names begin with `prefix`. Raises click.UsageError.
     """
-    names = option_names(prefix)
+    names, variable = option_names(prefix), AGENT_PASSWORD if prefix == AGENT else PASSWORD
     if settings.jolokia_password_file and not settings.jolokia_user:
         raise click.UsageError(f"{names['password']} requires {names['user']}")
     if settings.jolokia_target_password_file and not settings.jolokia_target_user:
@@ -192,6 +250,13 @@ def access_from(
             target_password,
             hint=hint_for(prefix),
         )
+
+
+def agent_access(settings: JolokiaSettings, environ: Mapping[str, str] = os.environ) -> "tuple[Access, ssl.SSLContext]":
+    """Return the credentials and the TLS context for agents. Raises click.UsageError."""
+    access = access_from(settings, environ, AGENT)
+    with access_errors(AGENT):
+        return access, client_context(access)
 
 
 def connect(

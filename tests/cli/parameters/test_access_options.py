@@ -7,7 +7,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from cli.parameters.jolokia_options import PASSWORD, JolokiaSettings, access_from, connect, jolokia_options
+from cli.parameters.access_options import PASSWORD, JolokiaSettings, access_from, connect, jolokia_options
 from collector.node.jolokia.jolokia_access import JolokiaAccess
 
 SECRET, OTHER_SECRET = "hunter2", "correct horse"
