@@ -17,16 +17,10 @@ from cli.agent.run_store import RunStore
 from cli.agent.signals import FALLBACK_NODE, AgentClock, Notifier, Signals, StoppedError, end_with_input, listening
 from cli.agent.sink_threads import check as check_sinks
 from cli.errors import CasstatError, errors_as, note
+from cli.line import node_selection
 from cli.line.line_program import log_source
 from cli.line.line_recorder import journal_limits, open_journal
-from cli.line.node_selection import (
-    HOST_ONLY,
-    Contact,
-    LineSettings,
-    TransportFactory,
-    first_contact,
-    transport_factories,
-)
+from cli.line.node_selection import HOST_ONLY, Contact, LineSettings, TransportFactory, first_contact
 from cli.run_folder import WORK_FOLDER, command_variable
 from collector.model.clock import ticks
 from collector.model.snapshot import Tick
@@ -107,9 +101,11 @@ class _Program:
             # On a client host, the agent's journal and the directory of the run's command are in the same spool.
             variable = command_variable(self.folder.absolute().parent / WORK_FOLDER)
             self._extra.append(BusyProcesses(self.clock, variable))
-        contact_result = first_contact(transport_factories(settings.line, self.log), self._sampler_of)
+        contact_result = first_contact(node_selection.transport_factories(settings.line, self.log), self._sampler_of)
         finder = TransportFinder(
-            lambda: transport_factories(settings.line, self.log), self._sampler_of, self.clock.monotonic_s
+            lambda: node_selection.transport_factories(settings.line, self.log),
+            self._sampler_of,
+            self.clock.monotonic_s,
         )
         points = ticks(self.clock, settings.interval, aligned=True)
         while True:

@@ -14,19 +14,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from collector.agents.run_records import (
-    FILE,
-    PREFIX,
-    Run,
-    StoredRun,
-    append_lines,
-    apply_record,
-    line_of,
-    lines_of,
-    rewrite,
-    size_of,
-    total_size,
-)
+from collector.agents import run_records
+from collector.agents.run_records import FILE, Run, StoredRun, line_of, size_of, total_size
 from collector.model.clock import Clock
 from collector.model.snapshot import Event, Scrape
 from collector.printable import count_text
@@ -166,14 +155,14 @@ class RunStore:
         size = sum(size_of(line) for _, line in lines)
         if self._bytes + size > MAX_BYTES:
             kept = self._without_oldest(size, records[0]["run"])
-            rewrite(self._path, kept)
+            run_records.rewrite(self._path, kept)
             self._log(
                 f"{self._path}: deleted {count_text(len(self._runs) - len(kept), 'old run')}"
                 f" (limit {MAX_BYTES >> 20} MiB)"
             )
             self._runs, self._bytes = kept, total_size(kept)
             lines = [(record, line) for record, line in lines if "begin_s" in record or record["run"] in kept]
-        append_lines(self._path, b"".join(line for _, line in lines))
+        run_records.append_lines(self._path, b"".join(line for _, line in lines))
         for record, line in lines:
             self._apply(record, line)
         return [_copy(self._runs[record["run"]].run) for record, _ in lines]
@@ -185,7 +174,7 @@ class RunStore:
             size = os.fstat(file.fileno()).st_size
             if size > MAX_READ_BYTES:
                 file.seek(size - MAX_READ_BYTES)
-            for line in lines_of(file):
+            for line in run_records.lines_of(file):
                 malformed += not self._load_line(line)
                 if self._bytes > MAX_BYTES:
                     self._runs = self._without_oldest(0, "")
@@ -196,14 +185,14 @@ class RunStore:
             self._log(f"{self._path}: larger than {MAX_BYTES >> 20} MiB; kept {count_text(len(self._runs), 'run')}")
             # If the disk is full, the file keeps its size, and the next change tries again to shrink it.
             with suppress(OSError):
-                rewrite(self._path, self._runs)
+                run_records.rewrite(self._path, self._runs)
                 size = 0
         # Skipped lines also take up space in the file.
         self._bytes = max(self._bytes, size)
 
     def _load_line(self, line: bytes) -> bool:
         """Apply the record in a line; return whether the line contains one that can be applied."""
-        if not line.startswith(PREFIX):
+        if not line.startswith(run_records.PREFIX):
             return False
         try:
             record = json.loads(line.decode(errors="replace"))
@@ -216,7 +205,7 @@ class RunStore:
         return True
 
     def _apply(self, record: Mapping[str, Any], line: bytes) -> None:
-        apply_record(self._runs, record, size_of(line), self._clock.monotonic_s())
+        run_records.apply_record(self._runs, record, size_of(line), self._clock.monotonic_s())
         self._bytes += size_of(line)
 
     def _without_oldest(self, room: int, needed: str) -> dict[str, StoredRun]:

@@ -15,16 +15,8 @@ from typing import Any
 
 import click
 
-from cli.agent.agent_config import (
-    ARGUMENTS,
-    NO_SETTINGS,
-    AgentSettings,
-    ConfiguredCommand,
-    journal_folder,
-    printed,
-    set_variable_names,
-    take_file,
-)
+from cli.agent import agent_config
+from cli.agent.agent_config import AgentSettings, ConfiguredCommand
 from cli.commands import line
 from cli.line.node_selection import DEFAULT_S, LineSettings
 from cli.parameters.access_options import JolokiaSettings, settings_from
@@ -68,7 +60,7 @@ def _host_names(_context: click.Context, _parameter: click.Parameter, names: tup
     metavar="FILE",
     envvar="CASSTAT_CONFIG",
     is_eager=True,
-    callback=take_file,
+    callback=agent_config.take_file,
     help="TOML file with settings.",
 )
 @click.option("--print-config", is_flag=True, help="Print the effective settings as TOML and exit.")
@@ -87,7 +79,7 @@ def _host_names(_context: click.Context, _parameter: click.Parameter, names: tup
     "--journal-dir",
     type=PATH,
     metavar="DIR",
-    default=lambda: journal_folder(os.environ),
+    default=lambda: agent_config.journal_folder(os.environ),
     help="Directory for the journal.  [$STATE_DIRECTORY, /var/lib/casstat or ~/.local/state/casstat]",
 )
 @line.JOURNAL_LIMIT
@@ -150,23 +142,23 @@ def _host_names(_context: click.Context, _parameter: click.Parameter, names: tup
 def command(print_config: bool, **options: Any) -> None:
     context = click.get_current_context()
     if print_config:
-        for text in printed(context):
+        for text in agent_config.printed(context):
             click.echo(text)
         return
     # Imported late, because --help and usage errors do not need the sampling modules.
     from cli.agent.agent_program import run
 
     def reread() -> AgentSettings:
-        return _settings(command.make_context("casstat agent", list(context.meta[ARGUMENTS])).params)
+        return _settings(command.make_context("casstat agent", list(context.meta[agent_config.ARGUMENTS])).params)
 
     run(_settings(options), reread, os.environ)
 
 
 def _settings(options: Mapping[str, Any]) -> AgentSettings:
-    given = {name: value for name, value in options.items() if name not in NO_SETTINGS}
+    given = {name: value for name, value in options.items() if name not in agent_config.NO_SETTINGS}
     line_settings = LineSettings(jolokia=settings_from(given), **{name: given.pop(name) for name in OF_THE_LINE})
     return AgentSettings(line=line_settings, **given)
 
 
 command.params += line.copied_options({*OF_THE_LINE, *(field.name for field in fields(JolokiaSettings))}, HELP)
-set_variable_names(command)
+agent_config.set_variable_names(command)

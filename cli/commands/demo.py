@@ -19,19 +19,8 @@ import click
 from click.core import ParameterSource
 
 from cli.parameters.parameter_types import Duration
-from cli.setup.demo import demo_prometheus
-from cli.setup.demo.demo_cluster import (
-    LOAD,
-    RATE,
-    LocalCluster,
-    Plan,
-    RunningCluster,
-    cache_folder,
-    node_name,
-    require_driver,
-    shown_name,
-    state_folder,
-)
+from cli.setup.demo import demo_cluster, demo_prometheus
+from cli.setup.demo.demo_cluster import LOAD, RATE, LocalCluster, Plan, RunningCluster, cache_folder, node_name
 from cli.setup.demo.demo_node import Node
 from cli.setup.demo.java_runtime import DemoError
 
@@ -46,7 +35,7 @@ LOAD_START_S = 180.0
 
 def _folder(_context: click.Context, _parameter: click.Parameter, value: Path | None) -> Path:
     # The configuration of Cassandra contains absolute paths.
-    return (value or state_folder(os.environ)).absolute()
+    return (value or demo_cluster.state_folder(os.environ)).absolute()
 
 
 def _loopback(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
@@ -132,7 +121,7 @@ def up(
     differ from its own.
     """
     if load is not None:
-        require_driver()
+        demo_cluster.require_driver()
     if companions:
         demo_prometheus.check()
     cluster = LocalCluster(folder, cache_folder(os.environ))
@@ -229,7 +218,7 @@ def run_load(rate: float, duration_s: float, results: Path | None, folder: Path)
     Half of the operations are reads, half are writes. They are due at a constant rate; the latency of each is measured
     from when it was due.
     """
-    require_driver("demo load")
+    demo_cluster.require_driver("demo load")
     cluster = LocalCluster(folder, cache_folder(os.environ))
     plan = cluster.plan()
     if plan is None or not any(name.startswith("node") for name in cluster.running()):
@@ -274,7 +263,8 @@ def stop(node: str, folder: Path) -> None:
     if not cluster.stop_node(number):
         click.echo(f"{node_name(number)} is not running")
         return
-    click.echo(f"stopped {node_name(number)}; start it with: {cluster.command(f'start {node_name(number)}')}")
+    name = node_name(number)
+    click.echo(f"stopped {name}; start it with: {cluster.command(f'start {name}')}")
 
 
 @command.command()
@@ -286,7 +276,7 @@ def down(keep: bool, folder: Path) -> None:
     stopped = cluster.down()
     if not keep:
         cluster.remove()
-    click.echo(f"stopped {', '.join(map(shown_name, stopped))}" if stopped else "no process was running")
+    click.echo(f"stopped {', '.join(map(demo_cluster.shown_name, stopped))}" if stopped else "no process was running")
 
 
 @command.command()
@@ -307,7 +297,7 @@ def status(folder: Path) -> None:
         click.echo(f"{name}  {address}  Cassandra {plan.version}  {state}")
     for name in running:
         if name not in (*names, LOAD):
-            click.echo(f"{shown_name(name)}  process {running[name]}")
+            click.echo(f"{demo_cluster.shown_name(name)}  process {running[name]}")
     if LOAD in running:
         counts = cluster.counts.read_text().strip() if cluster.counts.exists() else "starting"
         click.echo(f"load   process {running[LOAD]}  {cluster.load_rate() or 0:g} operations/s  {counts}")

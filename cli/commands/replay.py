@@ -19,15 +19,9 @@ from cli.errors import CasstatError, note
 from cli.line.node_selection import LineSettings
 from cli.parameters.parameter_types import Duration, TimeOfDay, range_options
 from cli.parameters.recording_options import ObjectUrl, RecordingPath, read_limits
+from cli.recordings import recording_arguments
 from cli.recordings.object_storage import local_copies
-from cli.recordings.recording_arguments import (
-    NodeFiles,
-    check_names,
-    files_by_node,
-    finding_text,
-    recorded_bounds,
-    unfinished_text,
-)
+from cli.recordings.recording_arguments import NodeFiles, check_names, files_by_node, finding_text, recorded_bounds
 from collector.file_access import file_errors
 from collector.printable import one_line
 from collector.recording.writer import folder_name
@@ -94,7 +88,8 @@ def _replay(path: Path, recording: NodeFiles, settings: LineSettings, playback: 
     from cli.line.row_printer import OutputOptions, print_rows, view_for_sample
 
     files, interval = recording.files, playback.interval
-    entries = _within(_entries(files, playback.max_series), *recorded_bounds(recording.begin, recording.end, files))
+    begin_s, end_s = recorded_bounds(recording.begin, recording.end, files)
+    entries = _within(_entries(files, playback.max_series), begin_s, end_s)
     first = next(entries, None)
     if first is None:
         limited = recording.begin is not None or recording.end is not None
@@ -218,7 +213,7 @@ def _entries(files: list[Path], max_series: int) -> Iterator["Entry"]:
     for footer, lost in sequence.missing_ends():
         note(finding_text(files[0].with_name(f"{footer.file}{SUFFIX}"), lost))
     if sequence.integrity().unfinished and not is_being_written(file.parent):
-        note(f"{file}: {unfinished_text(file.parent)}")
+        note(f"{file}: {recording_arguments.unfinished_text(file.parent)}")
 
 
 def _within(entries: Iterable["Entry"], begin_s: float, end_s: float) -> Iterator["Entry"]:

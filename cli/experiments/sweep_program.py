@@ -14,15 +14,10 @@ import click
 
 from cli import run_folder
 from cli.errors import CasstatError, echo, note
+from cli.experiments import sweep_settings
 from cli.experiments.experiment_runs import Experiment, set_aside_unfinished, settings_differences
 from cli.experiments.sweep_results import Outcomes, draw_sweep, write_tables
-from cli.experiments.sweep_settings import (
-    MAX_UNCONFIRMED,
-    SweepOptions,
-    combination_text,
-    record_settings,
-    require_sound,
-)
+from cli.experiments.sweep_settings import SweepOptions
 from cli.parameters.parameter_values import filled_except_hosts
 from cli.process_setup import interruptible, open_standard_streams
 from cli.record.command.command_runner import CommandRunner
@@ -30,17 +25,8 @@ from cli.record.record_program import RecordSettings, recorded_run
 from cli.run_folder import FOLDER_VARIABLE, RUN_VARIABLE, run_folder_name
 from collector.live.live_cluster import Plan
 from collector.printable import count_text, excerpts, one_line, single_line
-from collector.runs.parameter_sweep import (
-    FILE,
-    RANDOM,
-    Sweep,
-    SweepFileError,
-    SweepRun,
-    SweptParameter,
-    read_sweep,
-    redacted_parameters,
-    write_sweep,
-)
+from collector.runs import parameter_sweep
+from collector.runs.parameter_sweep import Sweep, SweepRun, SweptParameter
 from collector.runs.run_clock import RunClock
 from collector.runs.run_texts import accepted_name, command_name
 from exporters.results.sweep.sweep_output import plain_lines
@@ -77,7 +63,7 @@ def sweep(options: SweepOptions) -> int:
 
     Raises CasstatError, click.UsageError, click.Abort and KeyboardInterrupt.
     """
-    require_sound(options)
+    sweep_settings.require_sound(options)
     _confirm(options)
     open_standard_streams()
     with ExitStack() as stack:
@@ -90,7 +76,7 @@ def sweep(options: SweepOptions) -> int:
 def _confirm(options: SweepOptions) -> None:
     """Ask whether to make many runs. Raises click.UsageError, and click.Abort if the answer is no."""
     count = options.run_count
-    if count <= MAX_UNCONFIRMED or options.confirmed:
+    if count <= sweep_settings.MAX_UNCONFIRMED or options.confirmed:
         return
     if not (os.isatty(0) and os.isatty(2)):
         raise click.UsageError(f"{count:,} runs (hint: use fewer values, or --yes)")
@@ -112,7 +98,7 @@ def new_sweep(options: SweepOptions, begin_s: float) -> Sweep:
         accepted_name(options.redactor.text(options.record.name or command_name(options.record.command))),
         begin_s,
         version("casstat"),
-        redacted_parameters(options.parameters, options.redactor),
+        parameter_sweep.redacted_parameters(options.parameters, options.redactor),
         options.settings,
         options.order,
         secrets.randbits(SEED_BITS),
@@ -124,10 +110,10 @@ def new_sweep(options: SweepOptions, begin_s: float) -> Sweep:
 
 def _read(folder: Path) -> Sweep:
     try:
-        return read_sweep(folder)
-    except (OSError, SweepFileError) as error:
+        return parameter_sweep.read_sweep(folder)
+    except (OSError, parameter_sweep.SweepFileError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise CasstatError(f"{folder / FILE}: {reason}") from None
+        raise CasstatError(f"{folder / parameter_sweep.FILE}: {reason}") from None
 
 
 def _resumed(folder: Path, existing: Sweep, planned: Sweep) -> Sweep:
@@ -158,7 +144,7 @@ def _parameters_text(parameters: Sequence[SweptParameter]) -> str:
     return single_line(" ".join(f"{parameter.name}={','.join(parameter.values)}" for parameter in parameters))
 
 
-SWEEPS = Experiment("sweep", FILE, _read, write_sweep, _differences, _resumed)
+SWEEPS = Experiment("sweep", parameter_sweep.FILE, _read, parameter_sweep.write_sweep, _differences, _resumed)
 
 
 class _Sweep:
@@ -231,9 +217,9 @@ class _Sweep:
         Raises _InterruptedError, KeyboardInterrupt and, if the first run cannot begin, CasstatError and
         click.UsageError.
         """
-        combination = combination_text(planned.published)
+        combination = sweep_settings.combination_text(planned.published)
         folder = self._folder / planned.folder
-        settings = record_settings(
+        settings = sweep_settings.record_settings(
             self._options, self._sweep, planned.values, planned.published, planned.repeat, folder
         )
         clock = RunClock()
@@ -251,13 +237,13 @@ class _Sweep:
 
     def _begin(self) -> None:
         if not self._is_begun:
-            order = ", in random order" if self._sweep.order == RANDOM and self._to_do > 1 else ""
+            order = ", in random order" if self._sweep.order == parameter_sweep.RANDOM and self._to_do > 1 else ""
             echo(f"{self._folder}: {count_text(self._sweep.run_count, 'run')}, {self._to_do} to do{order}", err=True)
         self._is_begun = True
 
     def _announce(self, planned: _PlannedRun) -> None:
         self._begin()
-        combination = combination_text(planned.published)
+        combination = sweep_settings.combination_text(planned.published)
         echo(progress_line(planned.number, self._sweep, combination, planned.repeat), err=True)
 
     def _recorded(self, planned: _PlannedRun, settings: RecordSettings) -> str:

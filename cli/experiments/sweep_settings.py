@@ -12,16 +12,8 @@ import click
 
 from cli.errors import CasstatError, errors_as
 from cli.experiments.experiment_runs import common_settings
-from cli.parameters.parameter_values import (
-    HOST_PLACEHOLDERS,
-    ParameterError,
-    PlaceholderError,
-    filled,
-    filled_except_hosts,
-    parameter_of,
-    placeholders,
-    require_match,
-)
+from cli.parameters import parameter_values
+from cli.parameters.parameter_values import PlaceholderError, filled, placeholders
 from cli.record.record_program import RecordSettings, redactor_of, require_valid
 from collector.printable import one_line
 from collector.redaction.redactor import Redactor
@@ -71,8 +63,8 @@ def parameters_of(texts: Sequence[str]) -> tuple[SweptParameter, ...]:
     """Return the parameters in the texts of -P. Raises click.UsageError."""
     if not texts:
         raise click.UsageError("no parameter given (hint: use -P concurrency=1,5,10 or -P batch=100..1000:100)")
-    with errors_as(partial(click.BadParameter, param_hint="-P"), ParameterError):
-        parameters = tuple(map(parameter_of, texts))
+    with errors_as(partial(click.BadParameter, param_hint="-P"), parameter_values.ParameterError):
+        parameters = tuple(map(parameter_values.parameter_of, texts))
     names = [parameter.name for parameter in parameters]
     for name in names:
         if names.count(name) > 1:
@@ -127,12 +119,12 @@ def require_sound(options: SweepOptions) -> None:
     """Check the options before anything starts. Raises click.UsageError and CasstatError."""
     record = options.record
     names = [parameter.name for parameter in options.parameters]
-    hosts = HOST_PLACEHOLDERS if record.client_hosts else ()
+    hosts = parameter_values.HOST_PLACEHOLDERS if record.client_hosts else ()
     for name in set(names) & set(hosts):
         raise click.UsageError(f"with --client-host, {{{name}}} has a meaning of its own (hint: rename the parameter)")
     with errors_as(click.UsageError, PlaceholderError):
         words = (*record.command, *options.before, *options.after)
-        require_match(words, names, others=hosts)
+        parameter_values.require_match(words, names, others=hosts)
         for option, others in (("--before", options.before), ("--after", options.after), ("--client", record.clients)):
             _require_known(option, others, names)
         _require_unambiguous(record.command, hosts, options.parameters)
@@ -187,7 +179,7 @@ def record_settings(
     return replace(
         record,
         secrets=options.redactor.values,
-        command=filled_except_hosts(record.command, values),
+        command=parameter_values.filled_except_hosts(record.command, values),
         clients=filled(record.clients, values),
         name=accepted_name(f"{sweep.name} {combination_text(published)} r{repeat}"),
         tags=tuple(tags.items()),

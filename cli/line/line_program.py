@@ -11,18 +11,9 @@ from typing import TypeVar
 import click
 
 from cli.errors import CasstatError, errors_as, note
+from cli.line import node_selection
 from cli.line.line_recorder import EventFile
-from cli.line.node_selection import (
-    DEFAULT_S,
-    HOST_ONLY,
-    Contact,
-    LineSettings,
-    NoTransportError,
-    TransportFactory,
-    first_contact,
-    nodes_here,
-    transport_factories,
-)
+from cli.line.node_selection import HOST_ONLY, Contact, LineSettings, TransportFactory, first_contact, nodes_here
 from cli.line.row_printer import InitialHeader, OutputOptions, print_rows, view_for_sample, view_with_devices
 from collector.model.clock import Clock, SystemClock, first_tick_in_s, ticks
 from collector.model.snapshot import SourceError
@@ -139,7 +130,7 @@ def _checked_interval_s(settings: LineSettings) -> float:
     if settings.tables and settings.output == "csv":
         raise click.UsageError("--tables is not available as CSV (hint: use --format json)")
     given_s = _single_value("interval", settings.interval, settings.interval_option)
-    interval_s = DEFAULT_S if given_s is None else given_s
+    interval_s = node_selection.DEFAULT_S if given_s is None else given_s
     if not MIN_S <= interval_s <= MAX_S:
         raise click.UsageError(f"interval of {interval_s:g} s: must be between {MIN_S} s and {MAX_S:g} s")
     return interval_s
@@ -177,9 +168,9 @@ def _contact_node(settings: LineSettings, clock: Clock, extra: Sequence[Source])
         try:
             # Notes about other processes are printed only once.
             report = (lambda _: None) if is_waiting else note
-            contact = first_contact(transport_factories(settings, report), make_sampler)
+            contact = first_contact(node_selection.transport_factories(settings, report), make_sampler)
             break
-        except NoTransportError:
+        except node_selection.NoTransportError:
             message = _missing_port_message(settings)
             if not message:
                 raise

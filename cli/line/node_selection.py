@@ -21,6 +21,7 @@ from collector.http.access import CheckPeer
 from collector.model.clock import Clock
 from collector.model.snapshot import SourceError
 from collector.node.catalogue import BEANS, REPORTS
+from collector.node.host import trust
 from collector.node.host.cassandra_processes import (
     DEFAULT_URL,
     LocalNode,
@@ -28,14 +29,6 @@ from collector.node.host.cassandra_processes import (
     local_nodes,
     local_pid,
     trusted_nodes,
-)
-from collector.node.host.trust import (
-    UnknownUserError,
-    files_problem,
-    listener_problem,
-    listening_users,
-    trusted_users,
-    user_names,
 )
 from collector.node.jolokia.mbean_source import MBeanSource
 from collector.node.node_sampler import NodeSampler, Transport
@@ -122,8 +115,8 @@ def listed(nodes: Sequence[LocalNode]) -> str:
 def users_of(settings: JolokiaSettings) -> frozenset[int]:
     """Return the UIDs of the trusted users. Raises click.UsageError if one of them does not exist."""
     try:
-        return trusted_users(settings.trusted_user)
-    except UnknownUserError as error:
+        return trust.trusted_users(settings.trusted_user)
+    except trust.UnknownUserError as error:
         raise click.UsageError(f"--trusted-user: {error}") from None
 
 
@@ -168,7 +161,7 @@ def peer_check(settings: LineSettings, node: LocalNode | None, users: frozenset[
     if settings.jolokia.jolokia:
         return None
     owners = users if node is None else frozenset({node.uid})
-    return lambda host, port: listener_problem(host, port, owners)
+    return lambda host, port: trust.listener_problem(host, port, owners)
 
 
 def nodetool_path(settings: LineSettings, node: LocalNode | None, search_path: str | None = None) -> Path | None:
@@ -196,10 +189,10 @@ def nodetool_user(
     is_named = settings.nodetool is not None
 
     def check() -> tuple[int, int] | None:
-        listening = listening_users(JMX_HOST, port)
+        listening = trust.listening_users(JMX_HOST, port)
         if foreign := listening - owners:
             raise SourceError(
-                f"JMX port {port} belongs to user {user_names(foreign)}, not to {user_names(owners)}"
+                f"JMX port {port} belongs to user {trust.user_names(foreign)}, not to {trust.user_names(owners)}"
                 " (hint: to trust that user, use --trusted-user)"
             )
         # A named program may be a wrapper that reads a node elsewhere, such as one in a container.
@@ -222,7 +215,7 @@ def _program_problem(program: Path, node: LocalNode | None, user: int, *, is_nam
     if os.geteuid() != 0 and not is_detected:
         return ""
     files = [program.absolute(), *(node.nodetool_files() if node is not None and is_detected else ())]
-    return files_problem(files, {0, os.geteuid(), user})
+    return trust.files_problem(files, {0, os.geteuid(), user})
 
 
 def _program_hint() -> str:

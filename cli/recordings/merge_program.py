@@ -18,17 +18,9 @@ from cli.errors import CasstatError, note
 from cli.install_hint import ANALYSIS, require_packages
 from cli.parameters.parameter_types import bounds
 from cli.parameters.recording_options import output_folder
+from cli.recordings import recording_arguments
 from cli.recordings.merge_cluster import MergeCluster
 from cli.recordings.merge_options import MAX_S, MergeSettings
-from cli.recordings.recording_arguments import (
-    check_names,
-    clocks_of,
-    integrity_text,
-    limits_of,
-    nodes_without_recording,
-    recordings_in,
-    run_at,
-)
 from cli.recordings.views import Step, View, Views, completed, job_of
 from collector.file_access import file_errors
 from collector.printable import one_line
@@ -60,7 +52,7 @@ def recording_views(settings: MergeSettings, *, quiet: bool = False, cluster: Me
 def _merged_views(
     settings: MergeSettings, quiet: bool, cluster: MergeCluster | None, views: "Sequence[View[Any]]"
 ) -> "list[tuple[Merged[Any], Choice]]":
-    source = run_at(settings.paths)
+    source = recording_arguments.run_at(settings.paths)
     node_recordings = _recordings(settings, source, quiet=quiet, cluster=cluster)
     choice = _choice(settings, node_recordings)
     clocks = _clocks(settings, node_recordings, source, quiet=quiet)
@@ -80,7 +72,7 @@ def _choice(settings: MergeSettings, node_recordings: list["Recording"]) -> "Cho
 
     sessions = [session for recording in node_recordings for session in recording.sessions]
     files = (file for session in sessions for file in session.files)
-    check_names(settings.keyspace, settings.table, files, settings.max_series)
+    recording_arguments.check_names(settings.keyspace, settings.table, files, settings.max_series)
     local = all(session.head.way == "nodetool" for session in sessions)
     return Choice(settings.keyspace, settings.table, local)
 
@@ -111,7 +103,8 @@ def _report_defects(settings: MergeSettings, node_recordings: list["Recording"],
     for node, recording in zip(run.nodes, node_recordings, strict=True):
         integrity, _ = without_open_session(node.integrity, recording.sessions[-1].folder, is_directory=is_directory)
         if integrity != Integrity():
-            note(f"{one_line(node.node)}: {integrity_text(integrity)} (hint: run 'casstat journal check')")
+            text = recording_arguments.integrity_text(integrity)
+            note(f"{one_line(node.node)}: {text} (hint: run 'casstat journal check')")
 
 
 def merge_into(settings: MergeSettings, folder: Path, *, cluster: MergeCluster | None = None) -> list[Path]:
@@ -154,8 +147,8 @@ def absent_nodes(settings: MergeSettings, run: "Merged[Any]") -> "list[RunNode]"
 
     If nodes were chosen, the others are not missing.
     """
-    source = None if settings.nodes else run_at(settings.paths)
-    return [] if source is None else nodes_without_recording(settings.paths[0], source, run.folders)
+    source = None if settings.nodes else recording_arguments.run_at(settings.paths)
+    return [] if source is None else recording_arguments.nodes_without_recording(settings.paths[0], source, run.folders)
 
 
 def run_name(settings: MergeSettings) -> str:
@@ -172,7 +165,7 @@ def write_series(settings: MergeSettings, folder: Path, cluster: MergeCluster | 
     from exporters.rows import parquet_series
     from exporters.rows.row_files import write_files
 
-    source = run_at(settings.paths)
+    source = recording_arguments.run_at(settings.paths)
     node_recordings = _recordings(settings, source, quiet=True, cluster=cluster)
     clocks = _clocks(settings, node_recordings, source)
     run = run_name(settings)
@@ -221,7 +214,7 @@ def _recordings(
     from collector.merge.recordings import recordings, sessions
 
     with file_errors("the recordings", CasstatError):
-        folders = settings.paths if source is None else recordings_in(settings.paths[0], source)
+        folders = settings.paths if source is None else recording_arguments.recordings_in(settings.paths[0], source)
         all_sessions, foreign = sessions(folders) if cluster is None else cluster.sessions(folders)
     node_recordings, notes = recordings(all_sessions)
     for line in () if quiet else (*foreign, *notes):
@@ -260,7 +253,7 @@ def _clocks(
             )
     clocks = {recording.node: IDENTITY for recording in node_recordings}
     if source is not None:
-        clocks |= clocks_of(settings.paths[0], source, node_recordings)
+        clocks |= recording_arguments.clocks_of(settings.paths[0], source, node_recordings)
     clocks |= {node: ClockCorrection.constant(seconds) for node, seconds in settings.clocks}
     begins_s, ends_s = [], []
     for recording in node_recordings:
@@ -299,7 +292,7 @@ def _grid_of(settings: MergeSettings, node_recordings: list["Recording"], source
 def _span(settings: MergeSettings, source: "Run | None", first_s: float, last_s: float) -> tuple[float, float]:
     """Return the time range to merge; the recordings range from `first_s` to `last_s`. Raises click.UsageError."""
     begin, end = settings.begin, settings.end
-    limits = limits_of(source, settings.phase)
+    limits = recording_arguments.limits_of(source, settings.phase)
     if limits is not None:
         # The journals of a run begin before the run, so that its first tick already has rates.
         begin, end = limits[0] if begin is None else begin, limits[1] if end is None else end

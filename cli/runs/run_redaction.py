@@ -28,18 +28,8 @@ from collector.load_results.result_file import ResultFileError, read_result, wri
 from collector.printable import count_text, indented_json, one_line, printable_json
 from collector.redaction.redactor import RedactedJson, RedactedStream, Redactor
 from collector.redaction.secret_forms import REDACTED
-from collector.runs import run_file
-from collector.runs.parameter_sweep import FILE as SWEEP_FILE
-from collector.runs.parameter_sweep import (
-    KEPT_FIELDS,
-    KEPT_IN_SEARCHES,
-    Sweep,
-    SweepFileError,
-    SweptParameter,
-    knowing_parameters,
-    redacted_sweep,
-    sweep_of,
-)
+from collector.runs import parameter_sweep, run_file
+from collector.runs.parameter_sweep import Sweep, SweptParameter
 from collector.runs.run_file import CLIENT_HOSTS_FOLDER, NODES_FOLDER, is_run
 from collector.runs.run_file import FILE as RUN_FILE
 from exporters.charts.gnuplot_process import KINDS, GnuplotError, draw
@@ -50,7 +40,11 @@ RESULTS_FOLDER = "results"
 """The directory with the output and the files of client hosts."""
 JOURNAL_FOLDERS = (NODES_FOLDER, CLIENT_HOSTS_FOLDER)
 """The directories with recordings, which contain neither command lines nor output."""
-METADATA_FILES = {RUN_FILE: run_file.KEPT_FIELDS, SWEEP_FILE: KEPT_FIELDS, STATE_FILE: KEPT_IN_SEARCHES}
+METADATA_FILES = {
+    RUN_FILE: run_file.KEPT_FIELDS,
+    parameter_sweep.FILE: parameter_sweep.KEPT_FIELDS,
+    STATE_FILE: parameter_sweep.KEPT_IN_SEARCHES,
+}
 """The files of runs, sweeps and searches, each with the fields that remain as they are."""
 DOCUMENTS = (*METADATA_FILES, SUMMARY_FILE, MARKS_FILE)
 """casstat's own files, whose texts are redacted one at a time, so that the files remain JSON."""
@@ -96,7 +90,7 @@ class _Redaction:
 
     def run(self) -> int:
         """Return how many files still contain a secret. Raises OSError."""
-        if (sweep := self._metadata.get(self._folder / SWEEP_FILE)) is not None:
+        if (sweep := self._metadata.get(self._folder / parameter_sweep.FILE)) is not None:
             self._rename_runs(sweep)
         scripts: list[Path] = []
         runs = _runs(self._folder)
@@ -124,9 +118,9 @@ class _Redaction:
     def _rename_runs(self, content: Mapping[str, Any]) -> None:
         """Rename the runs of a sweep whose directories contain values of secret parameters. Raises OSError."""
         try:
-            sweep = redacted_sweep(sweep_of(content), self._redactor)
+            sweep = parameter_sweep.redacted_sweep(parameter_sweep.sweep_of(content), self._redactor)
             raw = _raw_parameters(content)
-        except (SweepFileError, KeyError, TypeError, AttributeError):
+        except (parameter_sweep.SweepFileError, KeyError, TypeError, AttributeError):
             return
         names = dict(_renamed_runs(sweep, replace(sweep, parameters=raw)))
         moved = {old: new for old, new in names.items() if old != new and (self._folder / old).is_dir()}
@@ -134,7 +128,7 @@ class _Redaction:
             (self._folder / old).rename(self._folder / new)
         runs = [{**run, "folder": names.get(run["folder"], run["folder"])} for run in content.get("runs", ())]
         if runs != content.get("runs", []):
-            write_json(self._folder / SWEEP_FILE, {**content, "runs": runs})
+            write_json(self._folder / parameter_sweep.FILE, {**content, "runs": runs})
         if moved:
             echo(f"{RUNS_SUBFOLDER}: {count_text(len(moved), 'directory', 'directories')} renamed")
 
@@ -209,7 +203,7 @@ def _knowing(redactor: Redactor, content: Mapping[str, Any]) -> Redactor:
     parameters: tuple[SweptParameter, ...] = ()
     with suppress(KeyError, TypeError, AttributeError):
         parameters = _raw_parameters(content)
-    redactor = knowing_parameters(redactor, parameters, list(_commands(content)))
+    redactor = parameter_sweep.knowing_parameters(redactor, parameters, list(_commands(content)))
     tags = content.get("tags")
     for key, value in tags.items() if isinstance(tags, dict) else ():
         redactor = redactor.knowing_command([f"{key}={value}"])

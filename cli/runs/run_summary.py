@@ -24,25 +24,10 @@ from collector.model.snapshot import NEVER
 from collector.recording.header import MAX_MEMORY_BYTES
 from collector.runs.run import TOTAL, Run, RunCondition, RunNode, RunPhase
 from exporters.results.comparison.run_settings import RunSettings, settings_texts
+from exporters.results.summary import phase_summary
 from exporters.results.summary.client_values import with_client_values
 from exporters.results.summary.conditions import condition_of
-from exporters.results.summary.phase_summary import (
-    CLIENT_NEEDS,
-    CLIENT_PEAKS,
-    NEEDS,
-    PEAKS,
-    ClientHostInterval,
-    Peak,
-    PhaseSummary,
-    client_intervals,
-    client_peaks,
-    coverage_cells,
-    highest,
-    incomplete_nodes,
-    peaks_of,
-    phase_values,
-    with_error_share,
-)
+from exporters.results.summary.phase_summary import PEAKS, ClientHostInterval, Peak, PhaseSummary
 from exporters.rows.merged_rows import Choice, Row, table_of
 from exporters.rows.row_files import node_cells
 
@@ -108,7 +93,7 @@ def _summary(views: RunViews, phases: Sequence[RunPhase]) -> Step[RunSummary]:
     interval_s = max((node.interval_s for node in run.nodes if node.interval_s is not None), default=inf)
     grid = SpanGrid(interval_s, spans=spans)
     make = partial(node_coverage, (*spans, _whole(run, phases)))
-    of_phases = View(views.nodes, make, NEEDS, SpanGrid(inf, spans=spans), may_be_empty=True)
+    of_phases = View(views.nodes, make, phase_summary.NEEDS, SpanGrid(inf, spans=spans), may_be_empty=True)
     of_intervals = View(
         views.nodes, partial(node_peaks, grid), SETTING_NEEDS, grid, columns=PEAKS, may_be_empty=True, has_cluster=False
     )
@@ -123,12 +108,12 @@ def _summary(views: RunViews, phases: Sequence[RunPhase]) -> Step[RunSummary]:
             phase.begin_s,
             phase.end_s,
             {
-                **phase_values(choice, clusters[number], len(whole.nodes)),
-                **coverage_cells(coverages[number], clusters[number].answered, run.nodes_unrecorded),
+                **phase_summary.phase_values(choice, clusters[number], len(whole.nodes)),
+                **phase_summary.coverage_cells(coverages[number], clusters[number].answered, run.nodes_unrecorded),
                 "time": phase.end_s,
             },
-            highest(node.product[0].get(number, {}) for node in peaks.nodes),
-            incomplete=incomplete_nodes(coverages[number]),
+            phase_summary.highest(node.product[0].get(number, {}) for node in peaks.nodes),
+            incomplete=phase_summary.incomplete_nodes(coverages[number]),
         )
         for number, phase in enumerate(phases)
         if number in whole.cluster or any(node.intervals for node in coverages[number])
@@ -139,7 +124,7 @@ def _summary(views: RunViews, phases: Sequence[RunPhase]) -> Step[RunSummary]:
     return RunSummary(
         summaries,
         {node.node: max(node.missed, _missing(node.head.interval_s, node.ticks, lengths_s)) for node in peaks.nodes},
-        incomplete_nodes(in_run),
+        phase_summary.incomplete_nodes(in_run),
         tuple(_same_nodes(folder, run, whole)),
     )
 
@@ -159,7 +144,7 @@ def node_peaks(grid: SpanGrid, choice: Choice, node: NodeRun) -> tuple[dict[int,
     rows: dict[int, list[tuple[str, float, Row]]] = {}
     for index, row in node_cells(table_of(choice), node, PEAKS):
         rows.setdefault(grid.span_of(index), []).append((node.node, grid.end_of(index), row))
-    return {span: peaks_of(of_span) for span, of_span in rows.items()}, settings_of(node)
+    return {span: phase_summary.peaks_of(of_span) for span, of_span in rows.items()}, settings_of(node)
 
 
 def run_coverage(
@@ -222,11 +207,11 @@ def completed_summary(views: RunViews) -> Step[RunSummary]:
 
     Values of client hosts and client results that cannot be read are left out.
     """
-    client_peaks = [begun(client_peaks_of(views, phases)) for phases in _summarised(measured_phases(views.run))]
+    host_peaks = [begun(client_peaks_of(views, phases)) for phases in _summarised(measured_phases(views.run))]
     summary = yield from summary_of(views)
-    phases = attempt(lambda: _with_client_peaks(summary.phases, client_peaks)) or summary.phases
+    phases = attempt(lambda: _with_client_peaks(summary.phases, host_peaks)) or summary.phases
     phases = attempt(lambda: with_client_values(phases, results_in(views.folder))) or phases
-    return replace(summary, phases=with_error_share(phases))
+    return replace(summary, phases=phase_summary.with_error_share(phases))
 
 
 def with_checked_conditions(run: Run, summary: RunSummary | None) -> Run:
@@ -244,10 +229,10 @@ def _checked(condition: RunCondition, summaries: Sequence[PhaseSummary]) -> RunC
 
 
 def _with_client_peaks(
-    summaries: Sequence[PhaseSummary], client_peaks: "Sequence[Callable[[], PhasePeaks]]"
+    summaries: Sequence[PhaseSummary], host_peaks: "Sequence[Callable[[], PhasePeaks]]"
 ) -> list[PhaseSummary]:
     """Return the summaries with the highest values of the client hosts. Raises CasstatError and TooManySeriesError."""
-    peaks = {limits_s: of_phase for of_phases in client_peaks for limits_s, of_phase in of_phases().items()}
+    peaks = {limits_s: of_phase for of_phases in host_peaks for limits_s, of_phase in of_phases().items()}
     return [replace(summary, client_peaks=peaks.get((summary.begin_s, summary.end_s), {})) for summary in summaries]
 
 
@@ -269,10 +254,10 @@ def client_peaks_of(views: RunViews, phases: Sequence[RunPhase]) -> Step[PhasePe
     grid = SpanGrid(interval_s, spans=spans)
     view = View(
         views.client_hosts,
-        client_intervals,
-        CLIENT_NEEDS,
+        phase_summary.client_intervals,
+        phase_summary.CLIENT_NEEDS,
         grid,
-        columns=CLIENT_PEAKS,
+        columns=phase_summary.CLIENT_PEAKS,
         may_be_empty=True,
         has_cluster=False,
     )
@@ -282,7 +267,7 @@ def client_peaks_of(views: RunViews, phases: Sequence[RunPhase]) -> Step[PhasePe
         for interval in node.product:
             span = spans[grid.span_of(interval.index)]
             intervals[span].append((node.node, grid.end_of(interval.index), interval))
-    return {span: client_peaks(in_phase) for span, in_phase in intervals.items()}
+    return {span: phase_summary.client_peaks(in_phase) for span, in_phase in intervals.items()}
 
 
 def run_settings(views: RunViews) -> Step[RunSettings]:

@@ -26,14 +26,8 @@ from cli.top.screen_rows import RenderContext
 from cli.top.self_cost import SelfCost
 from cli.top.styled_text import ASCII, FINE, plain
 from cli.top.view_state import SETS, ViewState, remember, remembered, state_path, wanted
-from collector.agents.addresses import (
-    DiscoveryError,
-    NodeAddress,
-    NodeAddressError,
-    dns_addresses,
-    file_addresses,
-    parse_address,
-)
+from collector.agents import addresses
+from collector.agents.addresses import DiscoveryError, NodeAddress, NodeAddressError, parse_address
 from collector.garbage_collection import gc_rarely
 from collector.live.cluster_interval import State
 from collector.live.live_cluster import Plan
@@ -163,8 +157,8 @@ def plan_of(settings: TopSettings, environ: Mapping[str, str]) -> Plan:
 
 def _discovered(settings: TopSettings, scheme: str) -> list[NodeAddress]:
     """Return the addresses from --file-sd and --dns. Raises DiscoveryError and NodeAddressError."""
-    texts = [text for path in settings.file_sd for text in file_addresses(path)]
-    texts += [text for name in settings.dns for text in dns_addresses(name)]
+    texts = [text for path in settings.file_sd for text in addresses.file_addresses(path)]
+    texts += [text for name in settings.dns for text in addresses.dns_addresses(name)]
     return [parse_address(text, scheme) for text in texts]
 
 

@@ -14,18 +14,8 @@ from pathlib import Path
 from cli.errors import CasstatError
 from cli.jolokia_policy import FILE
 from cli.parameters.access_options import JOLOKIA, hint_for
-from cli.setup.attach.target_process import (
-    AT_START,
-    DISABLED,
-    SMALL,
-    TIMEOUT_S,
-    Done,
-    callers,
-    java_for,
-    require_jolokia,
-    runner,
-    subject,
-)
+from cli.setup.attach import target_process
+from cli.setup.attach.target_process import AT_START, DISABLED, TIMEOUT_S, Done
 from cli.setup.demo.background_process import bind_error
 from collector.model.snapshot import SourceError
 from collector.node.host.cassandra_processes import DEFAULT_URL, LocalNode, local_pid
@@ -156,7 +146,7 @@ class Task:
         """Attach the agent, query it, and return the result. Raises CasstatError."""
         taken = _taken(agent)
         launch = self._launcher()
-        with options_file(agent, self.node.pid, subject(self.node).owner) as options:
+        with options_file(agent, self.node.pid, target_process.subject(self.node).owner) as options:
             done = launch("--host", agent.host, "--port", str(agent.port), "--config", str(options), "start")
             name = f"process {self.node.pid}"
             if "already attached" in done.text:
@@ -190,15 +180,15 @@ class Task:
 
     def _launcher(self) -> Callable[..., Done]:
         """Return a function that runs Jolokia's launcher for the node. Raises CasstatError if that is impossible."""
-        require_jolokia(self.jar)
-        process = subject(self.node)
-        if problem := file_problem(self.jar, callers(self.environ) | {process.owner[0]}):
+        target_process.require_jolokia(self.jar)
+        process = target_process.subject(self.node)
+        if problem := file_problem(self.jar, target_process.callers(self.environ) | {process.owner[0]}):
             raise CasstatError(
                 f"{self.jar}: not loaded, because {problem} (hint: copy it to a directory such as /usr/share/java)"
             )
-        run = runner(process, self.jar)
-        java = java_for(process, run, self.environ)
-        command: list[str | Path] = [java, *SMALL, "-jar", self.jar]
+        run = target_process.runner(process, self.jar)
+        java = target_process.java_for(process, run, self.environ)
+        command: list[str | Path] = [java, *target_process.SMALL, "-jar", self.jar]
         return lambda *arguments: run.run([*command, *arguments, str(process.pid)], self.environ)
 
     def _existing(self, agent: Agent, url: str, password_file: Path | None) -> str:
