@@ -5,7 +5,8 @@ from contextlib import suppress
 from dataclasses import replace
 
 from cli.parameters.parameter_types import TimeOfDay, duration_of, time_of
-from cli.top import node_table, pages, screen_rows
+from cli.top import node_table, screen_rows
+from cli.top.pages import metric_of, shown_nodes
 from cli.top.screen_rows import RenderContext, are_shown, group_order, rows, selected_group
 from cli.top.view_state import SETS, ViewState, columns, set_of
 from exporters.live.live_columns import COLUMNS
@@ -141,7 +142,7 @@ def _transpose(context: RenderContext, view: ViewState) -> ViewState:
     if set_of(view).is_tables:
         return replace(view, message="tables cannot be transposed")
     there = replace(view, transposed=not view.transposed, node=None, first=0)
-    return replace(there, metric=pages.metric_of(context) if there.transposed else "")
+    return replace(there, metric=metric_of(context) if there.transposed else "")
 
 
 def _metric(by: int) -> Callable[[RenderContext, ViewState], ViewState]:
@@ -149,7 +150,7 @@ def _metric(by: int) -> Callable[[RenderContext, ViewState], ViewState]:
         if not view.transposed:
             return view
         names = list(dict.fromkeys(name for column_set in SETS for name in column_set.columns))
-        at = names.index(pages.metric_of(context)) if pages.metric_of(context) in names else 0
+        at = names.index(metric_of(context)) if metric_of(context) in names else 0
         return replace(view, metric=names[(at + by) % len(names)])
 
     return move
@@ -181,7 +182,7 @@ def _move(by: int | None, pages: int = 0) -> Callable[[RenderContext, ViewState]
     def move(context: RenderContext, view: ViewState) -> ViewState:
         room = rows(context)
         if view.help or view.node is not None or set_of(view).is_tables or view.transposed:
-            step = len(pages.shown_nodes(context)) if view.transposed else room
+            step = len(shown_nodes(context)) if view.transposed else room
             last = max(len(context.order) - step, 0) if view.transposed else MAX_CHARS
             goal = (0 if pages < 0 else last) if by is None else view.first + by + pages * step
             return replace(view, first=min(max(goal, 0), last))
