@@ -14,13 +14,14 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from cli.parameters.parameter_types import Duration
 from cli.setup.demo import demo_cluster, demo_prometheus
-from cli.setup.demo.demo_cluster import LOAD, RATE, LocalCluster, Plan, RunningCluster, cache_folder, node_name
+from cli.setup.demo.demo_cluster import LOAD, RATE, LocalCluster, Plan, cache_folder, node_name
 from cli.setup.demo.demo_node import Node
 from cli.setup.demo.java_runtime import DemoError
 
@@ -104,14 +105,10 @@ command = click.Group(help=__doc__, context_settings={"help_option_names": ["-h"
 def up(
     context: click.Context,
     /,
-    nodes: int,
-    version: str,
     load: float | None,
-    address: str,
-    heap: str,
-    jolokia: bool,
     companions: Sequence[str],
     folder: Path,
+    **options: Any,
 ) -> None:
     """Start the cluster
 
@@ -126,18 +123,19 @@ def up(
         demo_prometheus.check()
     cluster = LocalCluster(folder, cache_folder(os.environ))
     progress = Progress()
-    plan = _with_existing(context, cluster.plan(), Plan(version, nodes, address, heap, jolokia))
+    plan = _with_existing(context, cluster.plan(), Plan(**options))
     started = cluster.up(plan, os.environ, progress)
     try:
         metrics = f"{plan.address}:{LOAD_PORT}" if companions and load is not None else ""
         load_before = cluster.load_rate()
         if load is not None:
             cluster.start_load(load, metrics)
-        running = RunningCluster(cluster, [node.spec for node in started], progress, metrics)
         if load is not None:
             # The generator writes its counts once it has connected and created its tables.
-            running.wait(LOAD, cluster.counts.exists, LOAD_START_S)
-        companion_lines = demo_prometheus.start(running) if companions else []
+            cluster.wait(LOAD, cluster.counts.exists, progress, LOAD_START_S)
+        companion_lines: list[str] = []
+        if companions:
+            companion_lines = demo_prometheus.start(cluster, [node.spec for node in started], metrics, progress)
     except BaseException:
         if companions:
             cluster.down()

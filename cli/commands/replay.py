@@ -7,7 +7,6 @@ node's clock.
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import chain, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,7 +27,7 @@ from collector.recording.writer import folder_name
 
 if TYPE_CHECKING:
     from collector.model.sample import Sample
-    from collector.recording.header import Header
+    from collector.model.snapshot import Snapshot
     from collector.recording.reader import Entry
 
 GROUP = "watch"
@@ -65,43 +64,39 @@ def command(
     **options: Any,
 ) -> None:
     options = {name: value for name, value in options.items() if value is not None}
-    rows = options.pop("count_option", None)
     settings = LineSettings(**options)
     with local_copies((path,), begin, end) as (local,):
         files = files_by_node(local, phase, begin, end)
-        _replay(local, _recording(local, node, files), settings, _Playback(interval, speed, rows, max_series))
+        _replay(local, _recording(local, node, files), settings, interval, speed, max_series)
 
 
-@dataclass(frozen=True)
-class _Playback:
-    """How to replay: the interval, the speed as a multiple of real time, and limits on the rows and the series."""
-
-    interval: float | None
-    speed: float | None
-    rows: int | None
-    max_series: int
-
-
-def _replay(path: Path, recording: NodeFiles, settings: LineSettings, playback: _Playback) -> None:
+def _replay(
+    path: Path,
+    recording: NodeFiles,
+    settings: LineSettings,
+    interval: float | None,
+    speed: float | None,
+    max_series: int,
+) -> None:
     """Print the rows of a recording. Raises CasstatError and click.UsageError."""
     from cli.line.line_program import view_of
     from cli.line.row_printer import OutputOptions, print_rows, view_for_sample
 
-    files, interval = recording.files, playback.interval
+    files = recording.files
     begin_s, end_s = recorded_bounds(recording.begin, recording.end, files)
-    entries = _within(_entries(files, playback.max_series), begin_s, end_s)
+    entries = _within(_entries(files, max_series), begin_s, end_s)
     first = next(entries, None)
     if first is None:
         limited = recording.begin is not None or recording.end is not None
         raise CasstatError(f"{path}: no data{' in this time range' if limited else ''}")
-    check_names(settings.keyspace, settings.table, files, playback.max_series)
+    check_names(settings.keyspace, settings.table, files, max_series)
     if interval is not None and interval < first.head.interval_s:
         raise click.BadParameter(
             f"must be at least the recording's interval, {first.head.interval_s:g} s", param_hint="--interval"
         )
     view = view_of(settings, first.head.way)
-    samples = _Samples(first, entries, interval, playback.speed)
-    output = OutputOptions(settings.output, playback.rows, header=not settings.no_header)
+    samples = _Samples(first, entries, interval, speed)
+    output = OutputOptions(settings.output, settings.count_option, header=not settings.no_header)
     print_rows(samples, lambda sample: view_for_sample(view, samples.devices, sample), samples.between_s, output)
 
 
@@ -110,25 +105,52 @@ class _Samples:
 
     between_s  the interval between samples.
     devices    the disk and the network interface of the latest sample's node, as in its header.
+
+    `speed` is a multiple of the original pace; None for no delay.
     """
 
     def __init__(
         self, first: "Entry", following: Iterable["Entry"], interval_s: float | None, speed: float | None
     ) -> None:
-        self._span = _Span(chain([first], following))
+        self._first, self._following = first, following
         self._interval_s = interval_s
         self._speed = speed
+        # The time from the first entry to the last one that has been read.
+        self._length_s = 0.0
         self.between_s = interval_s or first.head.interval_s
         self.devices = first.head.disk, first.head.interface
 
     def __iter__(self) -> Iterator["Sample"]:
+        from collector.node.node_sampler import SampleStream
+        from collector.recording.reader import at_interval
+
         has_samples = False
-        for head, sample in _played(self._span, self._interval_s, self._speed):
-            self.devices = head.disk, head.interface
-            has_samples = True
-            yield sample
+        for _, session in groupby(self._measured(), key=lambda entry: entry.head.session):
+            kept = iter(at_interval(session, self._interval_s or 0.0))
+            first = next(kept, None)
+            if first is not None:
+                head = first.head
+                stream = SampleStream(head.catalogue, head.sources, paced=head.paced, met=head.met)
+                for sample in stream.samples(self._paced(chain([first], kept))):
+                    has_samples = True
+                    yield sample
         if not has_samples:
-            raise CasstatError(_too_short_message(self._span.length_s, self.between_s))
+            raise CasstatError(_too_short_message(self._length_s, self.between_s))
+
+    def _measured(self) -> Iterator["Entry"]:
+        for entry in chain([self._first], self._following):
+            self._length_s = entry.snapshot.tick.time_s - self._first.snapshot.tick.time_s
+            yield entry
+
+    def _paced(self, entries: Iterable["Entry"]) -> Iterator["Snapshot"]:
+        last_s: float | None = None
+        for entry in entries:
+            time_s = entry.snapshot.tick.time_s
+            if self._speed is not None and last_s is not None:
+                time.sleep(max(0.0, time_s - last_s) / self._speed)
+            last_s = time_s
+            self.devices = entry.head.disk, entry.head.interface
+            yield entry.snapshot
 
 
 def _too_short_message(length_s: float, interval_s: float) -> str:
@@ -137,62 +159,6 @@ def _too_short_message(length_s: float, interval_s: float) -> str:
         return f"{covered}, less than one interval of {interval_s:g} s {hint}"
     length = f"{interval_s:g} s"
     return f"{covered}, but no complete interval of {length}: intervals end at multiples of {length} {hint}"
-
-
-class _Span:
-    """Yields the entries; `length_s` is the time from the first entry to the last one yielded so far."""
-
-    def __init__(self, entries: Iterable["Entry"]) -> None:
-        self._entries = entries
-        self.length_s = 0.0
-
-    def __iter__(self) -> Iterator["Entry"]:
-        begin_s: float | None = None
-        for entry in self._entries:
-            time_s = entry.snapshot.tick.time_s
-            begin_s = time_s if begin_s is None else begin_s
-            self.length_s = time_s - begin_s
-            yield entry
-
-
-def _played(
-    entries: Iterable["Entry"], interval: float | None, speed: float | None
-) -> Iterator[tuple["Header", "Sample"]]:
-    """Yield the samples of each session, with their headers, at the chosen interval and speed."""
-    from collector.node.node_sampler import SampleStream
-    from collector.recording.reader import at_interval
-
-    for _, session in groupby(entries, key=lambda entry: entry.head.session):
-        kept = at_interval(session, interval or 0.0)
-        played = _Pace(kept, speed)
-        first = next(played, None)
-        if first is not None:
-            head = first.head
-            snapshots = (entry.snapshot for entry in chain([first], played))
-            stream = SampleStream(head.catalogue, head.sources, paced=head.paced, met=head.met)
-            for sample in stream.samples(snapshots):
-                yield played.head or head, sample
-
-
-class _Pace:
-    """Yields entries at `speed` times their original pace (None: no delay); `head` is the latest entry's header."""
-
-    def __init__(self, entries: Iterable["Entry"], speed: float | None) -> None:
-        self._entries = iter(entries)
-        self._speed = speed
-        self._last_s: float | None = None
-        self.head: Header | None = None
-
-    def __iter__(self) -> "_Pace":
-        return self
-
-    def __next__(self) -> "Entry":
-        entry = next(self._entries)
-        time_s = entry.snapshot.tick.time_s
-        if self._speed is not None and self._last_s is not None:
-            time.sleep(max(0.0, time_s - self._last_s) / self._speed)
-        self._last_s, self.head = time_s, entry.head
-        return entry
 
 
 def _entries(files: list[Path], max_series: int) -> Iterator["Entry"]:

@@ -20,7 +20,7 @@ from cli.setup.demo.background_process import command_line, end, write_pid_file
 from cli.setup.demo.demo_cluster import PLAN_FILE, LocalCluster, Plan, first_jmx_port, shown_name, state_folder
 from cli.setup.demo.demo_prometheus import check, write_configuration
 from cli.setup.demo.java_runtime import DemoError, downloaded, fetch_jolokia
-from cli.setup.demo.load_generator import LoadMetrics, LoadResults
+from cli.setup.demo.load_generator import CLIENT, LoadResults, load_series
 from collector.load_results.client_format import CommandTimes, FormatChoice
 from collector.load_results.format_registry import read_file
 from dashboards.rules.rule_files import rule_files
@@ -292,13 +292,13 @@ def test_a_companion_program_starts_once_and_stops_with_the_cluster(tmp_path: Pa
 
 
 def test_failed_operations_count_only_as_errors() -> None:
-    metrics = LoadMetrics("c")
-    metrics.done("Read", 0.002)
-    metrics.done("Read", 0.3)
-    metrics.failed("Read")
+    series = load_series("c")
+    series.completed(CLIENT, "Read", 0.002)
+    series.completed(CLIENT, "Read", 0.3)
+    series.failed(CLIENT, "Read")
 
     def value(name: str, operation: str, **labels: str) -> float | None:
-        return metrics.registry.get_sample_value(
+        return series.registry.get_sample_value(
             f"casstat_load_{name}", {"cluster": "c", "client": "demo", "operation": operation, **labels}
         )
 

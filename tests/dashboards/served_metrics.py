@@ -4,7 +4,7 @@ from functools import cache
 
 from prometheus_client import generate_latest
 
-from cli.setup.demo.load_generator import LoadMetrics
+from cli.setup.demo.load_generator import load_series
 from collector.node.catalogue import CATALOGUE
 from exporters.sinks.parts.points import EVENTS
 from tests.exporters.metrics_page.complete_page import complete_page
@@ -15,7 +15,7 @@ from tests.exporters.metrics_page.parsed import parsed
 def families() -> dict[str, tuple[str, frozenset[str]]]:
     """Return the kind and labels of every metric served by an agent or by the demo's load generator, by name."""
     labels_by_name: dict[str, tuple[str, frozenset[str]]] = {}
-    for page in (parsed(complete_page(openmetrics=False)), parsed(generate_latest(LoadMetrics("c").registry).decode())):
+    for page in (parsed(complete_page(openmetrics=False)), parsed(generate_latest(load_series("c").registry).decode())):
         labels: dict[str, set[str]] = {}
         for name, pairs in page.values:
             labels.setdefault(_family(name, page.kinds), set()).update(label for label, _ in pairs)

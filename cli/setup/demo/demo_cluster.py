@@ -192,12 +192,7 @@ class LocalCluster:
 
     def stop_node(self, number: int) -> bool:
         """Stop one node; return whether it was running."""
-        pid_file = self.folder / node_name(number) / "pid"
-        process = read_pid_file(pid_file)
-        if process is not None:
-            end(process, STOP_TIMEOUT_S)
-        pid_file.unlink(missing_ok=True)
-        return process is not None
+        return _stop(self.folder / node_name(number) / "pid")
 
     def command(self, action: str) -> str:
         """Return the command line of `casstat demo` that performs `action` on this cluster."""
@@ -248,6 +243,20 @@ class LocalCluster:
             child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
         write_pid_file(self._pid_file(name), child)
 
+    def wait(
+        self, name: str, is_ready: Callable[[], bool], progress: Progress, timeout_s: float = START_TIMEOUT_S
+    ) -> None:
+        """Wait until a program is ready. Raises DemoError if it exits or is not ready in time."""
+        shown, hint = shown_name(name), f"(hint: see {self.log_of(name)})"
+        ends_s = time.monotonic() + timeout_s
+        while not is_ready():
+            progress(f"starting {shown}")
+            if name not in self.running():
+                raise DemoError(f"{shown}: exited during start-up {hint}")
+            if time.monotonic() > ends_s:
+                raise DemoError(f"{shown}: not ready after {timeout_s:g} s {hint}")
+            time.sleep(POLL_S)
+
     def _pid_file(self, name: str) -> Path:
         return self.folder / f"{name}.pid"
 
@@ -272,9 +281,7 @@ class LocalCluster:
         """Stop everything, the nodes last; return the names of the processes that were running."""
         stopped = list(self.running())
         for _, pid_file in (*self._programs(), *self._nodes()):
-            if process := read_pid_file(pid_file):
-                end(process, STOP_TIMEOUT_S)
-            pid_file.unlink(missing_ok=True)
+            _stop(pid_file)
         return stopped
 
     def _nodes(self) -> list[tuple[str, Path]]:
@@ -287,6 +294,15 @@ class LocalCluster:
         """Delete the directory if it contains a demo cluster."""
         if self.plan() is not None:
             shutil.rmtree(self.folder)
+
+
+def _stop(pid_file: Path) -> bool:
+    """Stop a process; return whether it was running."""
+    process = read_pid_file(pid_file)
+    if process is not None:
+        end(process, STOP_TIMEOUT_S)
+    pid_file.unlink(missing_ok=True)
+    return process is not None
 
 
 def require_driver(option: str = "--load") -> None:
@@ -314,33 +330,3 @@ def state_folder(environ: Mapping[str, str]) -> Path:
 def cache_folder(environ: Mapping[str, str]) -> Path:
     """Return casstat's cache directory, which contains downloads such as Cassandra's jars."""
     return Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "casstat"
-
-
-@dataclass(frozen=True)
-class RunningCluster:
-    """The cluster and its nodes.
-
-    load_metrics  address of the load generator's metrics endpoint, or "" without a load.
-    """
-
-    cluster: LocalCluster
-    nodes: Sequence[NodeSpec]
-    progress: Progress
-    load_metrics: str = ""
-
-    def start(self, name: str, command: Sequence[str], is_ready: Callable[[], bool]) -> None:
-        """Start a program that outlives this process, and wait until it is ready. Raises DemoError."""
-        self.cluster.start_program(name, command)
-        self.wait(name, is_ready)
-
-    def wait(self, name: str, is_ready: Callable[[], bool], timeout_s: float = START_TIMEOUT_S) -> None:
-        """Wait until a program is ready. Raises DemoError if it exits or is not ready in time."""
-        shown, hint = shown_name(name), f"(hint: see {self.cluster.log_of(name)})"
-        ends_s = time.monotonic() + timeout_s
-        while not is_ready():
-            self.progress(f"starting {shown}")
-            if name not in self.cluster.running():
-                raise DemoError(f"{shown}: exited during start-up {hint}")
-            if time.monotonic() > ends_s:
-                raise DemoError(f"{shown}: not ready after {timeout_s:g} s {hint}")
-            time.sleep(POLL_S)

@@ -3,11 +3,12 @@
 import json
 import shutil
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
 
 from cli.process_setup import casstat_command
 from cli.setup.demo.background_process import listens, require_free
-from cli.setup.demo.demo_cluster import RunningCluster
+from cli.setup.demo.demo_cluster import LocalCluster, Progress
 from cli.setup.demo.demo_node import NodeSpec
 from cli.setup.demo.java_runtime import DemoError
 from collector.agents.addresses import AGENT_PORT
@@ -24,20 +25,24 @@ def check() -> None:
     _program()
 
 
-def start(running: RunningCluster) -> list[str]:
-    """Start the agents and Prometheus; return lines with their URLs. Raises DemoError if one of them does not start."""
-    first = running.nodes[0].address
-    for spec in running.nodes:
-        _start_agent(running, spec)
-    folder = running.cluster.folder / "prometheus"
-    write_configuration(folder, [f"{spec.address}:{AGENT_PORT}" for spec in running.nodes], running.load_metrics)
-    if "prometheus" not in running.cluster.running():
+def start(cluster: LocalCluster, nodes: Sequence[NodeSpec], load: str, progress: Progress) -> list[str]:
+    """Start the agents and Prometheus; return lines with their URLs. Raises DemoError if one of them does not start.
+
+    `load` is the address of the load generator's metrics endpoint, or "" without a load.
+    """
+    first = nodes[0].address
+    for spec in nodes:
+        _start_agent(cluster, spec, progress)
+    folder = cluster.folder / "prometheus"
+    write_configuration(folder, [f"{spec.address}:{AGENT_PORT}" for spec in nodes], load)
+    if "prometheus" not in cluster.running():
         require_free(first, PORT)
     url = f"http://{first}:{PORT}"
     command = [_program(), f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data"]
     command += [f"--web.listen-address={first}:{PORT}"]
-    running.start("prometheus", command, lambda: _ready(url))
-    agents = [f"agent  http://{spec.address}:{AGENT_PORT}/metrics" for spec in running.nodes]
+    cluster.start_program("prometheus", command)
+    cluster.wait("prometheus", lambda: _ready(url), progress)
+    agents = [f"agent  http://{spec.address}:{AGENT_PORT}/metrics" for spec in nodes]
     return [*agents, f"Prometheus  {url}  alerts {url}/alerts"]
 
 
@@ -62,16 +67,17 @@ def write_configuration(folder: Path, agents: list[str], load: str) -> None:
     (folder / "prometheus.yml").write_text(json.dumps(config, indent=1) + "\n")
 
 
-def _start_agent(running: RunningCluster, spec: NodeSpec) -> None:
+def _start_agent(cluster: LocalCluster, spec: NodeSpec, progress: Progress) -> None:
     name = f"agent-{spec.home.name}"
-    if name not in running.cluster.running():
+    if name not in cluster.running():
         require_free(spec.address, AGENT_PORT)
     transport = (
         ["--jolokia", spec.jolokia_url] if spec.jolokia else ["--source", "nodetool", "--nodetool", str(spec.nodetool)]
     )
     command = casstat_command("agent", *transport, "--listen", f"{spec.address}:{AGENT_PORT}")
-    command += ["--journal-dir", str(running.cluster.folder / name), "--journal-limit", JOURNAL_LIMIT]
-    running.start(name, command, lambda: listens(spec.address, AGENT_PORT))
+    command += ["--journal-dir", str(cluster.folder / name), "--journal-limit", JOURNAL_LIMIT]
+    cluster.start_program(name, command)
+    cluster.wait(name, lambda: listens(spec.address, AGENT_PORT), progress)
 
 
 def _program() -> str:

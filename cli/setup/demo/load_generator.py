@@ -20,7 +20,7 @@ from typing import Any
 from cassandra import ConsistencyLevel, DriverException
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable
 from cassandra.policies import RoundRobinPolicy, WhiteListRoundRobinPolicy
-from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client import start_http_server
 
 from exporters.metrics_page.load_series import READ, WRITE, LoadSeries
 
@@ -34,30 +34,11 @@ MAX_IN_FLIGHT = 256
 SCHEMA_TIMEOUT_S = 120.0
 
 
-class LoadMetrics:
-    """Counts operations and measures response times with the client's clock; thread-safe."""
-
-    def __init__(self, cluster: str) -> None:
-        """Create the metrics, labelled with the cluster's name."""
-        self._series = LoadSeries(cluster)
-        self._series.begin(CLIENT, (READ, WRITE))
-
-    @property
-    def registry(self) -> CollectorRegistry:
-        return self._series.registry
-
-    def done(self, operation: str, seconds: float) -> None:
-        """Count an operation acknowledged `seconds` after its intended start."""
-        self._series.completed(CLIENT, operation, seconds)
-
-    def failed(self, operation: str) -> None:
-        """Count a failed operation."""
-        self._series.failed(CLIENT, operation)
-
-    def serve(self, address: str) -> None:
-        """Serve the metrics at HOST:PORT. Raises ValueError for a malformed address, OSError if it cannot be bound."""
-        host, _, port = address.rpartition(":")
-        start_http_server(int(port), host, self.registry)
+def load_series(cluster: str) -> LoadSeries:
+    """Return the series of the load's operations, without any so far, with the cluster's name as a label."""
+    series = LoadSeries(cluster)
+    series.begin(CLIENT, (READ, WRITE))
+    return series
 
 
 class LoadResults:
@@ -116,7 +97,7 @@ class Load:
         )
         self._session = self._cluster.connect()
         self.counts = Counts()
-        self.metrics: LoadMetrics | None = None
+        self.series: LoadSeries | None = None
         self.results: LoadResults | None = None
         self._lock = threading.Lock()
         self._slots = threading.Semaphore(MAX_IN_FLIGHT)
@@ -187,15 +168,15 @@ class Load:
 
     def _done(self, operation: str, due_s: float) -> None:
         response_s = time.monotonic() - due_s
-        if self.metrics is not None:
-            self.metrics.done(operation, response_s)
+        if self.series is not None:
+            self.series.completed(CLIENT, operation, response_s)
         if self.results is not None:
             self.results.done(operation, response_s)
         self._count("reads" if operation == "Read" else "writes")
 
     def _failed(self, operation: str, error: BaseException) -> None:
-        if self.metrics is not None:
-            self.metrics.failed(operation)
+        if self.series is not None:
+            self.series.failed(CLIENT, operation)
         if self.results is not None:
             self.results.failed(operation, error)
         self._count("errors")
@@ -245,8 +226,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         payload_bytes=options.payload,
     )
     if options.metrics:
-        load.metrics = LoadMetrics(load.cluster_name)
-        load.metrics.serve(options.metrics)
+        load.series = load_series(load.cluster_name)
+        host, _, port = options.metrics.rpartition(":")
+        start_http_server(int(port), host, load.series.registry)
     if options.results:
         try:
             load.results = LoadResults(options.results)
