@@ -85,7 +85,7 @@ class TransportFinder:
         now_s = self._monotonic_s()
         if answered:
             self._answered_s = now_s
-        if self._is_running():
+        if self.running is not None and self.running.is_alive():
             return None
         contact_result, self._result = self._result, None
         if contact_result is not None and contact_result.answered and not answered:
@@ -97,9 +97,6 @@ class TransportFinder:
             self.running = threading.Thread(target=self._search, name="finder", daemon=True)
             self.running.start()
         return None
-
-    def _is_running(self) -> bool:
-        return self.running is not None and self.running.is_alive()
 
     def _search(self) -> None:
         try:

@@ -41,6 +41,7 @@ JMX_HOST, JMX_PORT = "127.0.0.1", 7199
 """The address that nodetool connects to by default."""
 MAX_LISTED = 5
 HINT = "to read one, name its address with --jolokia or its user with --trusted-user"
+PROGRAM_HINT = "make it writable only by root and Cassandra's user, or name another one with --nodetool"
 TransportFactory = Callable[[Selection, Clock], Transport | None]
 """Creates a transport that reads a selection of metrics from the node; None if only the machine is sampled."""
 HOST_ONLY = "host"
@@ -203,7 +204,7 @@ def nodetool_user(
             # Another user could create it between the examination and the start.
             raise NodetoolStartError(os.strerror(errno.ENOENT))
         if problem := _program_problem(program, node, user, is_named=is_named):
-            raise SourceError(f"{program}: not run, because {problem} (hint: {_program_hint()})")
+            raise SourceError(f"{program}: not run, because {problem} (hint: {PROGRAM_HINT})")
         return None if os.geteuid() != 0 or user == 0 else (user, _group(node, user))
 
     return check
@@ -216,10 +217,6 @@ def _program_problem(program: Path, node: LocalNode | None, user: int, *, is_nam
         return ""
     files = [program.absolute(), *(node.nodetool_files() if node is not None and is_detected else ())]
     return trust.files_problem(files, {0, os.geteuid(), user})
-
-
-def _program_hint() -> str:
-    return "make it writable only by root and Cassandra's user, or name another one with --nodetool"
 
 
 def _group(node: LocalNode | None, user: int) -> int:

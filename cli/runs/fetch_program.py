@@ -15,7 +15,6 @@ from cli.parameters.access_options import JolokiaSettings
 from cli.parameters.parameter_types import TimeOfDay
 from cli.recordings.object_storage import open_store, store_errors
 from cli.runs.agent_clients import agent_clients
-from collector.agents.addresses import NodeAddress
 from collector.agents.agent_client import AgentClient
 from collector.agents.agent_nodes import INTERRUPTED
 from collector.agents.fetching import Fetched, FetchRange, fetched
@@ -106,16 +105,12 @@ def _clients(settings: FetchSettings) -> list[AgentClient]:
     clients = agent_clients(settings.agent)
     addresses = clients.addresses(settings.nodes)
     for address in addresses:
-        _require_agent(address)
+        if not address.is_agent:
+            raise click.UsageError(
+                f"{one_line(address.url)}: this is a Jolokia agent, which has no recordings"
+                " (hint: give the address of a casstat agent)"
+            )
     return [clients.client(address) for address in addresses]
-
-
-def _require_agent(address: NodeAddress) -> None:
-    if not address.is_agent:
-        raise click.UsageError(
-            f"{one_line(address.url)}: this is a Jolokia agent, which has no recordings"
-            " (hint: give the address of a casstat agent)"
-        )
 
 
 def _report_nodes(folder: Path, nodes: Sequence[RunNode]) -> None:

@@ -43,7 +43,10 @@ def layout(context: RenderContext) -> Layout:
     name = min(max([len(CLUSTER), *names]), longest)
     location_width = min(max([*locations, MIN_NAME if any(locations) else 0]), MAX_NAME)
     chosen = columns(set_of(view))
-    kept = {column.name: (_keep(column, view.sort), -index) for index, column in enumerate(chosen)}
+    # The sort column is hidden last.
+    kept = {
+        column.name: (99 if column.name == view.sort else column.keep, -index) for index, column in enumerate(chosen)
+    }
     kept["location"] = (COUNT_KEEP if has_groups else LOCATION_KEEP), -len(chosen)
     if len(context.frames) > 1:
         kept["trend"] = TREND_KEEP, -len(chosen)
@@ -55,11 +58,6 @@ def layout(context: RenderContext) -> Layout:
     trend = min(TREND + left, MAX_TREND) if "trend" in kept else 0
     fitting = tuple((column, widths[column.name]) for column in chosen if column.name in kept)
     return Layout(name, location_width if "location" in kept else 0, trend, fitting)
-
-
-def _keep(column: Column, sort: str) -> int:
-    # The sort column is hidden last.
-    return 99 if column.name == sort else column.keep
 
 
 def header(context: RenderContext, chosen: Layout) -> Line:

@@ -214,7 +214,8 @@ def group_order(context: RenderContext) -> list[str]:
 
     in_order = sorted(frame.groups, key=key, reverse=view.sort == "node" and view.reverse)
     dcs = [location for location in in_order if locations_of(location)[0] == location]
-    return [location for dc in dcs for location in (dc, *(rack for rack in in_order if _is_rack_of(rack, dc)))]
+    racks = [location for location in in_order if location not in dcs]
+    return [location for dc in dcs for location in (dc, *(rack for rack in racks if locations_of(rack)[0] == dc))]
 
 
 def worst_index(context: RenderContext, group: GroupFrame) -> int:
@@ -237,10 +238,6 @@ def _is_due(context: RenderContext) -> bool:
         return view.grouped
     has_groups = any(node.location != frame.nodes[0].location for node in frame.nodes)
     return has_groups and len(frame.nodes) > rows(context)
-
-
-def _is_rack_of(location: str, dc: str) -> bool:
-    return location != dc and locations_of(location)[0] == dc
 
 
 def summary_lines(context: RenderContext) -> int:

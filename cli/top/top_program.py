@@ -255,7 +255,8 @@ def _print_live(live: LiveFrames, view: ViewState, settings: TopSettings) -> Non
     printed = number = 0
     began_s = time.monotonic()
     patience = Patience(2 * (settings.interval or 1.0))
-    with _ended_by_signals():
+    # Ctrl-C and SIGTERM end the output without an error.
+    with suppress(KeyboardInterrupt), handling({signal.SIGTERM: interrupt}):
         while True:
             if not live.history.wait(number, LOOK_S):
                 continue
@@ -297,16 +298,13 @@ class Patience:
         if waited_s < self._usual_s:
             return False
         return waited_s >= self._longest_s or all(
-            index in self._failed or _has_sample(node) for index, node in enumerate(frame.nodes)
+            index in self._failed or (node.state is not State.NEW and any(cell == cell for cell in node.cells))
+            for index, node in enumerate(frame.nodes)
         )
 
 
 def _answers(node: NodeFrame) -> bool:
     return node.state in (State.UP, State.CHANGING) and is_whole(node.cells)
-
-
-def _has_sample(node: NodeFrame) -> bool:
-    return node.state is not State.NEW and any(cell == cell for cell in node.cells)
 
 
 def _printer(settings: TopSettings, view: ViewState) -> Callable[[Frame], None]:
@@ -322,10 +320,3 @@ def _printer(settings: TopSettings, view: ViewState) -> Callable[[Frame], None]:
             echo(table_text(frame, view))
 
     return show
-
-
-@contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM end the block without an error."""
-    with suppress(KeyboardInterrupt), handling({signal.SIGTERM: interrupt}):
-        yield

@@ -218,7 +218,8 @@ def _relay(
     """
     received = b""
     while True:
-        ready = channel.wait([status, *_readable(streams, channel)], POLL_S)
+        # While much output is waiting for the client, no more is read.
+        ready = channel.wait([status, *(() if channel.is_full else streams)], POLL_S)
         if channel.is_lost():
             closing.close()
         else:
@@ -256,11 +257,6 @@ def _drain(streams: dict[int, int], channel: ClientChannel) -> None:
             capacity[descriptor] -= size
             if capacity[descriptor] <= 0:
                 streams.pop(descriptor, None)
-
-
-def _readable(streams: dict[int, int], channel: ClientChannel) -> Sequence[int]:
-    """Return the streams to read: none while much output is waiting for the client."""
-    return () if channel.is_full else list(streams)
 
 
 def _send_output(streams: dict[int, int], ready: set[int], channel: ClientChannel) -> Mapping[int, int]:

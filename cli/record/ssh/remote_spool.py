@@ -207,13 +207,9 @@ def keep(folder: Path, lease_s: float, source: str) -> None:
                 latest = _last_beat(folder)
                 if latest != beat:
                     beat, changed_s = latest, time.monotonic()
-        if not _is_needed(folder):
+        # A run begins on the agent, or with a command on this host.
+        if not ((folder / BEGUN_FILE).exists() or (folder / JOURNAL_FOLDER / RUNS_FILE).exists()):
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def _is_needed(folder: Path) -> bool:
-    """Return whether a run has begun, on the agent or with a command on this host."""
-    return (folder / BEGUN_FILE).exists() or (folder / JOURNAL_FOLDER / RUNS_FILE).exists()
 
 
 def _new_keeper(folder: Path, lease_s: float, source: str, variables: Mapping[str, str]) -> "subprocess.Popen[bytes]":

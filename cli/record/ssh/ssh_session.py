@@ -71,6 +71,10 @@ class SshSession:
             bufsize=0,
             start_new_session=True,
         )
+        assert self._process.stdin is not None  # noqa: S101 - pipes were requested
+        assert self._process.stdout is not None  # noqa: S101
+        assert self._process.stderr is not None  # noqa: S101
+        self._stdin, self._stdout, self._stderr = self._process.stdin, self._process.stdout, self._process.stderr
         self._output = b""
         self._errors = b""
         self._has_answered = False
@@ -79,18 +83,15 @@ class SshSession:
 
     def send(self, data: bytes) -> None:
         """Send data to the remote command; the data is lost if the connection has ended."""
-        assert self._process.stdin is not None  # noqa: S101 - a pipe was requested
         with contextlib.suppress(OSError):
-            self._process.stdin.write(data)
+            self._stdin.write(data)
 
     def messages(self, wake: int, timeout_s: float) -> Iterator[dict[str, Any]]:
         """Wait up to `timeout_s` for output of ssh or a byte from `wake`, and yield the messages that are now complete.
 
         Skips lines that are not messages: a shell's start-up files may print some.
         """
-        assert self._process.stdout is not None  # noqa: S101 - pipes were requested
-        assert self._process.stderr is not None  # noqa: S101
-        output, errors = self._process.stdout.fileno(), self._process.stderr.fileno()
+        output, errors = self._stdout.fileno(), self._stderr.fileno()
         ready = _readable((output, errors, wake), timeout_s)
         if wake in ready:
             os.read(wake, 1)
@@ -120,11 +121,8 @@ class SshSession:
     def close(self) -> str:
         """End ssh unless it has already exited; return why it exited, which is meaningless if `close` ended it."""
         process = self._process
-        assert process.stdin is not None  # noqa: S101 - pipes were requested
-        assert process.stdout is not None  # noqa: S101
-        assert process.stderr is not None  # noqa: S101
         with contextlib.suppress(OSError):
-            process.stdin.close()
+            self._stdin.close()
         try:
             process.wait(EXIT_S)
         except subprocess.TimeoutExpired:
@@ -132,13 +130,13 @@ class SshSession:
                 # With a jump host, ssh runs another process.
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-        while _readable((process.stderr.fileno(),), 0.0):
-            data = os.read(process.stderr.fileno(), CHUNK_BYTES)
+        while _readable((self._stderr.fileno(),), 0.0):
+            data = os.read(self._stderr.fileno(), CHUNK_BYTES)
             if not data:
                 break
             self._errors = (self._errors + data)[-MAX_KEPT_BYTES:]
-        process.stdout.close()
-        process.stderr.close()
+        self._stdout.close()
+        self._stderr.close()
         self.was_cut = self._has_answered and (process.returncode == SSH_FAILED or process.returncode < 0)
         return self._problem(process.returncode)
 

@@ -109,8 +109,5 @@ def _control(action: str, unit: str, root: Path) -> str:
 
 def _unit(root: Path, program: str) -> str:
     names = SERVICES[program]
-    return next((name for name in names if _has_unit(root, name)), names[0])
-
-
-def _has_unit(root: Path, name: str) -> bool:
-    return any((root / folder / file).exists() for folder in UNITS for file in (name, f"{name}.service"))
+    files = ((name, root / folder / file) for name in names for folder in UNITS for file in (name, f"{name}.service"))
+    return next((name for name, file in files if file.exists()), names[0])

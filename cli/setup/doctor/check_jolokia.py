@@ -237,7 +237,7 @@ def _fixes(case: ExaminedNode, jolokia: Jolokia, error: JolokiaError) -> tuple[s
         # The port probably belongs to a server other than Jolokia.
         return (
             case.advice.line(jolokia=f"http://{_in_url(jolokia.host)}:PORT/jolokia"),
-            *_as_alternatives(_start(case, jolokia)),
+            *(fix if fix.startswith(("or: ", "then: ")) else f"or: {fix}" for fix in _start(case, jolokia)),
         )
     if error.reason is Reason.UNTRUSTED:
         # Not a complete command: following it for an imitation would reveal the password.
@@ -290,7 +290,3 @@ def _is_ip_address(host: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _as_alternatives(fixes: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(fix if fix.startswith(("or: ", "then: ")) else f"or: {fix}" for fix in fixes)

@@ -98,11 +98,8 @@ def examine(host: Host, clock: Clock, parts: Iterable[HostSubject] = HOST) -> li
 
 def _columns(part: HostSubject) -> str:
     headers = [column.header for metric in part.metrics for column in metric.columns]
-    return ", ".join(headers) if headers else _some([metric.name for metric in part.metrics])
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:2]) + (" …" if len(names) > 2 else "")
+    names = [metric.name for metric in part.metrics]
+    return ", ".join(headers) or ", ".join(names[:2]) + (" …" if len(names) > 2 else "")
 
 
 def disk(case: ExaminedNode, host: Host) -> Finding:

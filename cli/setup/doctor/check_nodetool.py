@@ -37,7 +37,8 @@ def examine(case: ExaminedNode, *, used: bool) -> Transport:
         return Transport((ok(SUBJECT, "not checked: --jolokia or --source selects Jolokia"),))
     program = case.nodetool
     if program is None:
-        return Transport((_missing(case),))
+        summary = "not found in PATH or next to the node's jars"
+        return Transport((problem(SUBJECT, summary, "", _other_nodetool(case)),))
     password = _password_file(case)
     if has_problem(password):
         return Transport(password)
@@ -63,10 +64,6 @@ def _facts(case: ExaminedNode, tool: Nodetool, text: str) -> NodeFacts:
     return NodeFacts(
         properties.get(properties.get("ID", ""), ""), directories, str(tool.program), pid=pid, is_local=True
     )
-
-
-def _missing(case: ExaminedNode) -> Finding:
-    return problem(SUBJECT, "not found in PATH or next to the node's jars", "", _other_nodetool(case))
 
 
 def _other_nodetool(case: ExaminedNode, failed: Path | None = None) -> str:
@@ -102,7 +99,8 @@ def _failure(case: ExaminedNode, program: Path, error: SourceError) -> Finding:
     if "java" in lower and ("not found" in lower or "unable to find" in lower or "java_home" in lower):
         return problem(SUBJECT, text, "nodetool requires Java", _java(case))
     if "connection refused" in lower or "connectexception" in lower:
-        return problem(SUBJECT, text, f"no process is listening on {_port(case)}", *_other_ports(case))
+        port = f"JMX port {case.jmx_port}" if case.jmx_port else "nodetool's default JMX port"
+        return problem(SUBJECT, text, f"no process is listening on {port}", *_other_ports(case))
     return problem(SUBJECT, text)
 
 
@@ -115,10 +113,6 @@ def _java(case: ExaminedNode) -> str:
         if shutil.which(manager):
             return f"{manager} install {package}"
     return "export JAVA_HOME=/path/to/java"
-
-
-def _port(case: ExaminedNode) -> str:
-    return f"JMX port {case.jmx_port}" if case.jmx_port else "nodetool's default JMX port"
 
 
 def _other_ports(case: ExaminedNode) -> tuple[str, ...]:

@@ -47,7 +47,9 @@ class Advice:
 
     def line(self, **changes: str) -> str:
         """Return the current command line with options changed or added; `jmx_port="7199"` sets --jmx-port."""
-        return self.command(*self._flags(changes))
+        named = {f"--{name.replace('_', '-')}": (value,) for name, value in changes.items()}
+        flags = {**self.flags, **named}
+        return self.command(*(word for flag, values in flags.items() for value in values for word in (flag, value)))
 
     def command(self, *words: str | Path) -> str:
         """Return casstat's command line with only these arguments."""
@@ -59,10 +61,6 @@ class Advice:
         name = shlex.join(self.program)
         command = f"{shutil.which(name) or name}{command.removeprefix(name)}"
         return as_user(user, command, self.root)
-
-    def _flags(self, changes: Mapping[str, str]) -> list[str]:
-        named = {f"--{name.replace('_', '-')}": (value,) for name, value in changes.items()}
-        return [word for flag, values in {**self.flags, **named}.items() for value in values for word in (flag, value)]
 
 
 def called() -> tuple[str, ...]:
