@@ -58,7 +58,8 @@ def _merged_views(
     clocks = _clocks(settings, node_recordings, source, quiet=quiet)
     jobs = []
     for view in views:
-        grid = view.grid or _grid_of(replace(settings, points=view.points or settings.points), node_recordings, source)
+        settings_of_view = replace(settings, points=view.points or settings.points)
+        grid = view.grid or _grid_of(settings_of_view, node_recordings, clocks, source)
         jobs.append(job_of(view, grid, clocks, choice, settings.max_series))
     runs = _merge(node_recordings, jobs, cluster)
     if not quiet and runs[0].indices:
@@ -272,20 +273,23 @@ def _clocks(
     return clocks
 
 
-def _grid_of(settings: MergeSettings, node_recordings: list["Recording"], source: "Run | None") -> "Grid":
+def _grid_of(
+    settings: MergeSettings,
+    node_recordings: list["Recording"],
+    clocks: "dict[str, ClockCorrection]",
+    source: "Run | None",
+) -> "Grid":
     """Return the grid that follows from the settings, the recordings and, if they belong to a run, the run.
 
     Raises click.UsageError.
     """
     from collector.merge.grid import Grid
 
-    sessions = [session for recording in node_recordings for session in recording.sessions]
-    first_s, last_s = min(session.begin_s for session in sessions), max(session.end_s for session in sessions)
+    sessions = [(session, recording.node) for recording in node_recordings for session in recording.sessions]
+    first_s = min(clocks[node].reference_s(session.begin_s) for session, node in sessions)
+    last_s = max(clocks[node].reference_s(session.end_s) for session, node in sessions)
     begin_s, end_s = _span(settings, source, first_s, last_s)
-    slowest = max(
-        ((session.head.interval_s, recording.node) for recording in node_recordings for session in recording.sessions),
-        key=itemgetter(0),
-    )
+    slowest = max(((session.head.interval_s, node) for session, node in sessions), key=itemgetter(0))
     return Grid(interval_for(settings, *slowest, min(end_s, last_s) - max(begin_s, first_s)), begin_s, end_s)
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from cli.recordings.merge_options import MergeSettings
+from cli.recordings.merge_program import recording_views
+from cli.recordings.views import View
 from cli.top.recorded_frames import RecordedFrames
 from collector.model.snapshot import Event
 from collector.runs.run import NodeClock, Run, RunNode
@@ -78,6 +80,15 @@ def test_a_clock_that_was_set_back_is_not_called_wrong(tmp_path: Path, run: RunC
     both = RunNode("a", "a", "nodes/a", clocks=clocks), RunNode("b", "b", "nodes/b")
     write_run(tmp_path / "run", Run("run", BEGIN_S - 0.5, BEGIN_S + 39.5, "1", nodes=both))
     assert run("merge", "run", "-o", "out", "-i", "1")[::2] == (0, "")
+
+
+def test_the_interval_follows_from_the_length_of_a_run_whatever_the_clock_shows(tmp_path: Path) -> None:
+    record(tmp_path / "nodes" / "a", timed(busy("a", 41), lambda _: 3600.0))
+    node = RunNode("a", "a", "nodes/a", clocks=(NodeClock(BEGIN_S, 3600.0, 0.001),))
+    write_run(tmp_path, Run("run", BEGIN_S, BEGIN_S + 40, "1", nodes=(node,)))
+    views = recording_views(MergeSettings((tmp_path,), points=10), quiet=True)
+    run, _ = View(views, lambda _, node: len(node.columns.indices)).merged()
+    assert (run.grid.interval_s, run.nodes[0].product) == (5.0, 8)
 
 
 def test_replayed_frames_are_those_of_correct_clocks(folder: Path) -> None:
