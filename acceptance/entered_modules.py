@@ -55,7 +55,7 @@ def interpreter(code: Path, folder: Path, output: Path) -> Path:
 
 def record(python: Path, folder: Path) -> None:
     """Record a run with a report; raises CalledProcessError if that fails."""
-    command = [python, "-m", "cli", "record", "-o", "run", "--", "sleep", "5"]
+    command: list[str | Path] = [python, "-m", "cli", "record", "-o", "run", "--", "sleep", "5"]
     subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
     assert (folder / "run/report.html").exists()
 
@@ -63,7 +63,7 @@ def record(python: Path, folder: Path) -> None:
 def scrape(python: Path, folder: Path) -> None:
     """Run an agent until /metrics contains the values of a tick."""
     address = f"127.0.0.1:{free_port()}"
-    options = ["--journal-dir", folder / "journal", "--listen", address]
+    options: list[str | Path] = ["--journal-dir", folder / "journal", "--listen", address]
     with subprocess.Popen([python, "-m", "cli", "agent", *options], cwd=folder) as agent:
         try:
             end_s = time.monotonic() + WITHIN_S

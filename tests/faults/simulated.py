@@ -95,7 +95,8 @@ class Simulation:
         sampler = NodeSampler(source, selection, NameOverrides(), self.clock)
         with suppress(SourceError):
             sampler.learn(3.0)
-        for sample in sampler.samples(ticks(self.clock, self._interval_s), self._interval_s):
+        snapshots = sampler.snapshots(ticks(self.clock, self._interval_s), self._interval_s)
+        for sample in sampler.sample_stream().samples(snapshots):
             row: Row = json.loads(printed_rows.json_row(view_for_sample(view, sampler.devices, sample), sample))
             yield row
 

@@ -57,7 +57,7 @@ def samples(big: Node) -> Iterator[Iterator[Sample]]:
     source = MBeanSource(Jolokia(big.spec.jolokia_url), BEANS, selection, clock)
     with closing(NodeSampler(source, selection, NameOverrides(), clock)) as sampler:
         sampler.learn(60.0)
-        yield sampler.samples(ticks(clock, 1.0), 1.0)
+        yield sampler.sample_stream().samples(sampler.snapshots(ticks(clock, 1.0), 1.0))
 
 
 def selected_tables(sample: Sample) -> set[str]:
