@@ -89,37 +89,44 @@ def test_a_node_without_an_agent_is_gone_with_a_hint() -> None:
         )
 
 
-@pytest.mark.parametrize("name", ["node..example", "a" * 64])
 def test_an_invalid_host_name_is_a_failure_of_its_node_and_other_peers_are_still_refreshed(
-    monkeypatch: pytest.MonkeyPatch, agents: FakeAgents, name: str
+    monkeypatch: pytest.MonkeyPatch, agents: FakeAgents
 ) -> None:
     monkeypatch.setattr(live_cluster, "PEERS_INTERVAL_S", 0.2)
-    with Followed(name, seeds=(FIRST,)) as followed:
-        interval = followed.until(lambda interval: node(interval, name).state is State.GONE)
-        assert node(interval, name).reason == "invalid host name (hint: check the agent's address)"
+    names = ("node..example", "a" * 64)
+    with Followed(*names, seeds=(FIRST,)) as followed:
+        interval = followed.until(lambda interval: all(node(interval, name).state is State.GONE for name in names))
+        reasons = {node(interval, name).reason for name in names}
+        assert reasons == {"invalid host name (hint: check the agent's address)"}
         agents.agents[0].peers = [FIRST, SECOND]
         followed.until(lambda interval: SECOND in {node.name for node in interval.nodes})
 
 
-@pytest.mark.parametrize(
-    ("behaviour", "why"),
-    [
-        (fake_agents.endless, "response larger than 4 MiB"),
-        (fake_agents.huge_head, "response head larger than 32 KiB"),
-        (fake_agents.not_http, "malformed HTTP response"),
-        (fake_agents.hang_up, "connection closed"),
-    ],
-)
-def test_a_node_with_a_faulty_agent_is_gone_and_the_other_is_counted(
-    behaviour: fake_agents.Behaviour, why: str, agents: FakeAgents
-) -> None:
-    agents.agents[1].behaviour = behaviour
-    with Followed(FIRST, SECOND) as followed:
-        interval = followed.until(lambda interval: interval.counted == 1 and why in node(interval, SECOND).reason)
-        assert node(interval, SECOND).state is State.GONE
+FAULTS = {
+    "response larger than 4 MiB": fake_agents.endless,
+    "response head larger than 32 KiB": fake_agents.huge_head,
+    "malformed HTTP response": fake_agents.not_http,
+    "connection closed": fake_agents.hang_up,
+}
+
+
+def test_nodes_with_faulty_agents_are_gone_and_the_other_is_counted() -> None:
+    faulty = {
+        why: FakeAgent(f"127.0.{_NET}.{number}", behaviour) for number, (why, behaviour) in enumerate(FAULTS.items(), 4)
+    }
+    names = [agent.address for agent in faulty.values()]
+    with closing(FakeAgents(FakeAgent(FIRST), *faulty.values())), Followed(FIRST, *names) as followed:
+        interval = followed.until(
+            lambda interval: (
+                interval.counted == 1
+                and all(why in node(interval, agent.address).reason for why, agent in faulty.items())
+            )
+        )
+        assert {node(interval, name).state for name in names} == {State.GONE}
         assert reads_per_s(interval.cluster) == 1000
-        agents.agents[1].behaviour = fake_agents.healthy
-        followed.until(lambda interval: interval.counted == 2)
+        for agent in faulty.values():
+            agent.behaviour = fake_agents.healthy
+        followed.until(lambda interval: interval.counted == 1 + len(names))
 
 
 def test_a_listener_that_is_not_trusted_receives_nothing() -> None:
@@ -148,18 +155,6 @@ def test_nodes_are_counted_again_after_the_request_has_changed(agents: FakeAgent
         assert followed.until(lambda interval: interval.counted == 1).nodes[0].state is State.UP
 
 
-def test_a_node_is_sampled_through_its_jolokia_agent() -> None:
-    with closing(FakeJolokia()) as fake, Followed(fake.url) as followed:
-        followed.until(lambda interval: interval.nodes[0].state is State.UP)
-
-        def shows_reads(interval: ClusterInterval) -> bool:
-            # Keep adding reads, because on a busy machine a sample may arrive too late to be counted.
-            fake.node.do_reads(100)
-            return bool(reads_per_s(interval.cluster))
-
-        assert followed.until(shows_reads).counted == 1
-
-
 @pytest.mark.parametrize("begins_well", [True, False])
 def test_an_unexpected_error_is_a_failure_of_the_node_and_the_feed_continues(
     monkeypatch: pytest.MonkeyPatch, agents: FakeAgents, begins_well: bool
@@ -177,7 +172,7 @@ def test_an_unexpected_error_is_a_failure_of_the_node_and_the_feed_continues(
         followed.until(lambda interval: interval.counted == 1)
 
 
-def test_an_unexpected_error_in_a_jolokia_agent_is_a_failure_of_the_node(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_node_is_sampled_through_its_jolokia_agent_after_an_unexpected_error(monkeypatch: pytest.MonkeyPatch) -> None:
     report, failures = JolokiaFeed._report_node, [ValueError("x")]
 
     def fail_once(feed: JolokiaFeed, *arguments: Any) -> None:
@@ -190,6 +185,13 @@ def test_an_unexpected_error_in_a_jolokia_agent_is_a_failure_of_the_node(monkeyp
         text = "unexpected ValueError: x; this is a bug in casstat"
         followed.until(lambda interval: interval.nodes[0].reason == text)
         followed.until(lambda interval: interval.nodes[0].state is State.UP)
+
+        def shows_reads(interval: ClusterInterval) -> bool:
+            # Keep adding reads, because on a busy machine a sample may arrive too late to be counted.
+            fake.node.do_reads(100)
+            return bool(reads_per_s(interval.cluster))
+
+        assert followed.until(shows_reads).counted == 1
 
 
 def test_an_unexpected_error_while_peers_are_refreshed_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
