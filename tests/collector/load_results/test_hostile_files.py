@@ -56,6 +56,8 @@ def test_a_hostile_file_is_one_error_or_a_result(tmp_path: Path, name: str, capt
         shortened = json.loads(content)
         del shortened["result"]["log"][2:]
         content = json.dumps(shortened).encode()
+    elif name == "csv":
+        content = b"".join(content.splitlines(keepends=True)[:200])
     path = tmp_path / "hostile"
     messages = []
     for changed in hostile(content):
