@@ -18,9 +18,7 @@ from typing import Any
 import httptools
 import uvicorn
 from starlette.types import ASGIApp
-from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-from uvicorn.server import ServerState
 
 from collector.printable import count_text
 from exporters.api.auth import Guard, Hosts, Passwords, is_loopback
@@ -130,9 +128,9 @@ class _Serving(uvicorn.Server):
         self._reloader = reloader
         self._tls = reloader.context()
         self._log = log
-        self._connections = Connections(max_connections)
-        self._error_log = logging.Logger("casstat.http", logging.ERROR)
-        self._error_log.addHandler(_OneLineHandler(log))
+        self.connections = Connections(max_connections)
+        self.error_log = logging.Logger("casstat.http", logging.ERROR)
+        self.error_log.addHandler(_OneLineHandler(log))
         self._stopping = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._accept_tasks: list[asyncio.Task[None]] = []
@@ -158,7 +156,7 @@ class _Serving(uvicorn.Server):
         loop = asyncio.get_running_loop()
         while not self.should_exit:
             await self.on_tick(0)
-            silent = self._connections.close_expired(loop.time())
+            silent = self.connections.close_expired(loop.time())
             if silent:
                 self._log(
                     f"closed {count_text(silent, 'connection')} that sent no request within {HEAD_S:.0f} s",
@@ -198,12 +196,12 @@ class _Serving(uvicorn.Server):
                 continue
             except OSError as error:
                 self._log(f"cannot accept a connection: {error.strerror}", kind="accept")
-                self._connections.evict_one()
+                self.connections.evict_one()
                 await asyncio.sleep(0.1)
                 continue
             connection = ClientConnection(client.close, loop.time())
-            if not self._connections.add(connection):
-                self._log(f"{len(self._connections)} connections are open; another one was rejected", kind="full")
+            if not self.connections.add(connection):
+                self._log(f"{len(self.connections)} connections are open; another one was rejected", kind="full")
                 client.close()
                 continue
             # The client of a UNIX socket has no address.
@@ -222,18 +220,6 @@ class _Serving(uvicorn.Server):
         self, loop: asyncio.AbstractEventLoop, client: socket.socket, peer: str, connection: ClientConnection
     ) -> None:
         """Complete the TLS handshake if TLS is enabled, and hand the connection to its protocol."""
-
-        def protocol() -> _BoundedProtocol:
-            return _BoundedProtocol(
-                self.config,
-                self.server_state,
-                loop,
-                connection,
-                self._error_log,
-                self._is_admitted,
-                self._connections.remove,
-            )
-
         task = asyncio.current_task()
         if client.fileno() < 0 or task is None:
             return
@@ -243,14 +229,14 @@ class _Serving(uvicorn.Server):
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         options: dict[str, Any] = {"ssl": self._tls, "ssl_handshake_timeout": HEAD_S} if self._tls else {}
         try:
-            await loop.connect_accepted_socket(protocol, client, **options)
+            await loop.connect_accepted_socket(lambda: _BoundedProtocol(self, loop, connection), client, **options)
         except asyncio.CancelledError:
-            self._connections.remove(connection)
+            self.connections.remove(connection)
         except OSError as error:
-            self._connections.remove(connection)
+            self.connections.remove(connection)
             self._log(f"{peer}: TLS handshake failed: {handshake_failure(error)}", kind="tls")
 
-    def _is_admitted(self, transport: asyncio.Transport) -> bool:
+    def is_admitted(self, transport: asyncio.Transport) -> bool:
         """Return whether the client may connect; if names are configured, its certificate must contain one of them."""
         tls = self._reloader.config.tls
         if tls is None or not tls.client_allowed_sans:
@@ -298,22 +284,11 @@ class _BoundError(Exception):
 class _BoundedProtocol(HttpToolsProtocol):
     """Rejects request heads and bodies that are too large, and keeps its `ClientConnection` up to date."""
 
-    def __init__(
-        self,
-        config: Config,
-        state: ServerState,
-        loop: asyncio.AbstractEventLoop,
-        connection: ClientConnection,
-        log: logging.Logger,
-        is_admitted: Callable[[asyncio.Transport], bool],
-        closed: Callable[[ClientConnection], None],
-    ) -> None:
-        """Create a protocol that keeps `connection` up to date, and calls `closed` when the connection ends."""
-        super().__init__(config, state, {}, loop)
-        self.logger, self.access_log = log, False
+    def __init__(self, server: _Serving, loop: asyncio.AbstractEventLoop, connection: ClientConnection) -> None:
+        super().__init__(server.config, server.server_state, {}, loop)
+        self.logger, self.access_log = server.error_log, False
         self._connection = connection
-        self._is_admitted = is_admitted
-        self._closed = closed
+        self._server = server
         self._refused = (400, "malformed HTTP request")
         self._in_head, self._ended = True, False
         self._head = self._body = self._received = 0
@@ -325,11 +300,11 @@ class _BoundedProtocol(HttpToolsProtocol):
             self.client = UNIX_CLIENT
         self._connection.abort = transport.abort
         self._certified = bool(transport.get_extra_info("peercert"))
-        if not self._is_admitted(transport):
+        if not self._server.is_admitted(transport):
             transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._closed(self._connection)
+        self._server.connections.remove(self._connection)
         self._unset_keepalive_if_required()
         super().connection_lost(exc)
 

@@ -49,25 +49,13 @@ def _errors(name: str, header: str, text: str) -> Column:
     return Column(f"{name}_per_s", header, rates, frozenset((metric,)), keep=4, help=text)
 
 
+_HEAP_TEXT = "Used heap, including garbage, % of its maximum"
+_PEERS_TEXT = "Number of nodes that this node cannot reach"
 _MORE = (
     _errors("timeouts", "Tmo", "Requests per second that timed out on the coordinator"),
     _errors("unavailables", "Unavl", "Requests per second that were rejected because too few replicas were up"),
-    Column(
-        "heap_pct",
-        "Heap%",
-        _heap_pct,
-        frozenset((_HEAP, _HEAP_MAX)),
-        help="Used heap, including garbage, % of its maximum",
-    ),
-    Column(
-        "peers_unreachable",
-        "Unrch",
-        Gauge((_UNREACHABLE,)),
-        frozenset((_UNREACHABLE,)),
-        digits=0,
-        keep=3,
-        help="Number of nodes that this node cannot reach",
-    ),
+    Column("heap_pct", "Heap%", _heap_pct, frozenset((_HEAP, _HEAP_MAX)), help=_HEAP_TEXT),
+    Column("peers_unreachable", "Unrch", Gauge((_UNREACHABLE,)), frozenset((_UNREACHABLE,)), 0, 3, help=_PEERS_TEXT),
 )
 
 
@@ -86,13 +74,7 @@ SUMMED = frozenset(
     name for name in NEEDS if CATALOGUE[name].kind is Kind.GAUGE and is_summed_over_nodes(CATALOGUE[name])
 )
 """Gauges that the columns read and that are summed across nodes."""
-_GROUPS = (
-    "node_disk_",
-    "node_network_",
-    "node_pressure_",
-    "cassandra_table_operation",
-    "cassandra_keyspace_operation",
-)
+_GROUPS = ("node_disk_", "node_network_", "node_pressure_", "cassandra_table_operation", "cassandra_keyspace_operation")
 _DECAYED = "cassandra_client_request_decayed_seconds"
 NOTHING: Cells = array("d", [nan] * len(COLUMNS))
 

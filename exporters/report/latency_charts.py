@@ -52,6 +52,7 @@ def percentile_chart(data: ReportData, client: Latency | None, client_kind: str)
     scale = axes.logarithmic([value for values in lines.values() for value in present(values)], _PERCENTILES_PX)
     styles = {name: _STYLES.get(name, "client") for name in lines}
     content = "".join(line(styles[name], x, values, scale, _PERCENTILES_PX) for name, values in lines.items())
+    labels = [f"{percentage:.6g}% of operations" for percentage in percentages]
     return Chart(
         "percentiles",
         "Latency by percentile",
@@ -62,11 +63,7 @@ def percentile_chart(data: ReportData, client: Latency | None, client_kind: str)
             for index, percentage in enumerate(_TIC_PERCENTAGES)
             if _nines(percentage) <= last_nines
         ],
-        [
-            Points(
-                x, lines, dict.fromkeys(lines, MS), [f"{percentage:.6g}% of operations" for percentage in percentages]
-            )
-        ],
+        [Points(x, lines, dict.fromkeys(lines, MS), labels)],
         _percentile_texts(totals, client, lines),
     )
 
@@ -110,20 +107,13 @@ def latency_heat_map(run: PlotData, operation: Operation) -> Chart | None:
     names = {f"{singular} {q}": f"{word}_{q}_ms" for q in ("p50", "p95", "p99", "max")}
     lines = {name: series(run, CLUSTER, column) for name, column in names.items()}
     low, high = min(counts), max(counts)
+    content = _heat_map_content(drawn, axis, scale, high)
     colours = f"darkest: {value_text(low)}, brightest: {value_text(high)} {title} per bucket"
     return Chart(
         f"heat-{word}",
         f"{singular[0].upper()}{singular[1:]} latency over time",
         f"local time; a cell covers {size * run.interval_s:g} s",
-        [
-            Panel(
-                f"{singular} latency, ms; {colours}",
-                scale,
-                _HEAT_MAP_PX,
-                {},
-                _heat_map_content(drawn, axis, scale, high),
-            )
-        ],
+        [Panel(f"{singular} latency, ms; {colours}", scale, _HEAT_MAP_PX, {}, content)],
         time_tics(axis),
         [Points([*map(axis.px, run.times)], lines, dict.fromkeys(lines, MS))],
         [f"{_measured_text(run, operation)}; {colours}, on a logarithmic scale"],

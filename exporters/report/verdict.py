@@ -164,11 +164,8 @@ def _problems(data: ReportData) -> Iterator[str]:
 
 def _missing(data: ReportData) -> Iterator[str]:
     """Yield which nodes and intervals are missing."""
-    for text in (
-        *map(same_node_text, data.same),
-        *member_texts(data.run.clusters),
-        *map(step_text, data.run.clock_steps),
-    ):
+    texts = [*map(same_node_text, data.same), *member_texts(data.run.clusters), *map(step_text, data.run.clock_steps)]
+    for text in texts:
         yield f"{shown(text[0].upper() + text[1:])}."
     missing = [shown(node.name or node.address) for node in data.run.nodes if not node.folder]
     if missing:

@@ -346,13 +346,8 @@ def _other_cells(node: NodeRun, is_decayed: Bools) -> list[Row]:
     for interval, decayed in zip(node.columns.intervals(()).values(), is_decayed.tolist(), strict=True):
         sample = interval.sample
         answered = int(node.answered(sample))
-        rows.append(
-            {
-                **first_cells(node.node, sample, answered, 1 - answered),
-                **devices,
-                **last_cells(sample, is_decayed=decayed),
-            }
-        )
+        first = first_cells(node.node, sample, answered, 1 - answered)
+        rows.append({**first, **devices, **last_cells(sample, is_decayed=decayed)})
     return rows
 
 

@@ -215,12 +215,8 @@ def cpu_columns() -> list[Column]:
 
 USER_WITH_NICE = _cpu_column("user", ("user", "nice"), 7, "CPU time in user and nice modes, %")
 """%user as vmstat defines it, for rows without a column for niced processes."""
-UTILISATION = _cpu_column(
-    "busy",
-    tuple(mode for mode in _CPU_MODES if mode not in ("idle", "iowait")),
-    8,
-    "CPU time other than idle and iowait, %",
-)
+_BUSY = tuple(mode for mode in _CPU_MODES if mode not in ("idle", "iowait"))
+UTILISATION = _cpu_column("busy", _BUSY, 8, "CPU time other than idle and iowait, %")
 """CPU utilisation: the share of time that is neither idle nor iowait."""
 
 
@@ -254,6 +250,7 @@ def disk_columns(disk: str) -> list[Column]:
         time, count = (series[key] for key in keys)
         return column(name, header, Ratio(time, count, MS), keys, 2, text)
 
+    busy = "Time with a disk request in progress, %; of several disks, the busiest"
     return [
         column("disk_reads_per_s", f"{shown}r/s", rate("reads"), ["reads"], 5, "Disk reads per second"),
         column("disk_writes_per_s", "w/s", rate("writes"), ["writes"], 5, "Disk writes per second"),
@@ -262,24 +259,15 @@ def disk_columns(disk: str) -> list[Column]:
         wait("disk_read_await_ms", "r_await", ("read_time", "reads"), "Mean time of a disk read, ms"),
         wait("disk_write_await_ms", "w_await", ("write_time", "writes"), "Mean time of a disk write, ms"),
         column("disk_queue", "aqu-sz", rate("queue"), ["queue"], 2, "Mean disk queue length"),
-        column(
-            "disk_util_pct",
-            "%util",
-            rate("busy", 100),
-            ["busy"],
-            3,
-            "Time with a disk request in progress, %; of several disks, the busiest",
-        ),
+        column("disk_util_pct", "%util", rate("busy", 100), ["busy"], 3, busy),
     ]
 
 
 def network_columns(interface: str) -> list[Column]:
     def column(name: str, header: str, metric: str, factor: float, keep: int, text: str) -> Column:
         series = (f"node_network_{metric}_total", interface)
-
-        return Column(
-            name, header, PerSecond(series, factor), frozenset((series[0],)), 2, keep, help=text, device=INTERFACE
-        )
+        rate, needs = PerSecond(series, factor), frozenset((series[0],))
+        return Column(name, header, rate, needs, 2, keep, help=text, device=INTERFACE)
 
     return [
         column("net_rx_kbit_per_s", f"{interface}NetRxKb", "receive_bytes", KBIT, 5, "Received, kbit/s"),
@@ -293,41 +281,20 @@ def network_columns(interface: str) -> list[Column]:
 
 def derived_columns() -> list[Column]:
     """Return the wide view's columns that are computed from several series."""
-    caches = [
-        Column(
-            f"{name}_cache_hit_pct",
-            f"{short}Hit%",
-            Ratio((_HITS, cache), (_LOOKUPS, cache), 100),
-            frozenset((_HITS, _LOOKUPS)),
-            1,
-            2,
-            help=f"{name.capitalize()} cache hit rate, %",
-        )
-        for name, short, cache in (
-            ("key", "Key", "KeyCache"),
-            ("row", "Row", "RowCache"),
-            ("chunk", "Chk", "ChunkCache"),
-        )
-    ]
+    caches = []
+    for name, short, cache in (("key", "Key", "KeyCache"), ("row", "Row", "RowCache"), ("chunk", "Chk", "ChunkCache")):
+        about, needs = f"{name.capitalize()} cache hit rate, %", frozenset((_HITS, _LOOKUPS))
+        share = Ratio((_HITS, cache), (_LOOKUPS, cache), 100)
+        caches.append(Column(f"{name}_cache_hit_pct", f"{short}Hit%", share, needs, 1, 2, help=about))
     # Random read repairs, which only Cassandra 3.11 attempts, and blocking ones, which follow a digest mismatch.
-    repairs = Column(
-        "read_repairs_per_s",
-        "RdRep",
-        SumOfRates(tuple((name,) for name in _REPAIRS)),
-        frozenset(_REPAIRS),
-        1,
-        3,
-        help="Reads per second that triggered a read repair",
-    )
-    gc_pct = Column(
-        "gc_pct",
-        "GC%",
-        CollectionTime(_GC, (_GC_TOTAL,), (_GC_INTERVAL,)),
+    about, repaired = "Reads per second that triggered a read repair", SumOfRates(tuple((name,) for name in _REPAIRS))
+    repairs = Column("read_repairs_per_s", "RdRep", repaired, frozenset(_REPAIRS), 1, 3, help=about)
+    about, needs = (
+        "Time in which garbage collection pauses the application, %",
         frozenset((_GC, _GC_INTERVAL, _GC_TOTAL)),
-        2,
-        7,
-        help="Time in which garbage collection pauses the application, %",
     )
+    pauses = CollectionTime(_GC, (_GC_TOTAL,), (_GC_INTERVAL,))
+    gc_pct = Column("gc_pct", "GC%", pauses, needs, 2, 7, help=about)
     return [UTILISATION, gc_pct, *caches, repairs]
 
 
@@ -337,19 +304,9 @@ def shown_columns(metrics: Iterable[Metric]) -> list[Column]:
 
 
 def _shown(metric: Metric, shown: WideColumn) -> Column:
-    series = (metric.name, *shown.labels)
-    formula = PerSecond if metric.kind is Kind.COUNTER else Gauge
-    return Column(
-        shown.name,
-        shown.header,
-        formula(series, shown.scale),
-        frozenset((metric.name,)),
-        shown.digits,
-        1,
-        series,
-        shown.help,
-        is_gauge=metric.kind is Kind.GAUGE,
-    )
+    series, formula = (metric.name, *shown.labels), PerSecond if metric.kind is Kind.COUNTER else Gauge
+    of, needs, is_gauge = formula(series, shown.scale), frozenset((metric.name,)), metric.kind is Kind.GAUGE
+    return Column(shown.name, shown.header, of, needs, shown.digits, 1, series, shown.help, is_gauge=is_gauge)
 
 
 def rounded(value: Cell, digits: int = DIGITS) -> Cell:

@@ -227,68 +227,38 @@ class TotalRate:
 
 def operation_columns(operations: Operations, operation: Operation) -> list[Column]:
     """Return the columns for an operation: its rate, and its mean, percentile and maximum latencies."""
-    word, scope, short = operation.word, operation.scope, operation.short
-    text = word.replace("_", " ") if operation.is_usual else operation.title.removesuffix("s")
+    word, scope, title = operation.word, operation.scope, operation.title
+    text = word.replace("_", " ") if operation.is_usual else title.removesuffix("s")
     rates, tails = frozenset((*operations.metrics[:2], *operations.metrics[4:])), frozenset(operations.metrics)
     # Columns of other operations are the first to be hidden.
-    keeps = {"rate": 9, "mean": 9, 50: 2, 95: 6, 99: 8, "max": 3} if operation.is_usual else {}
+    keeps = {"Lat": 9, "50th": 2, "95th": 6, "99th": 8, "Max": 3} if operation.is_usual else {}
+
+    def latency(
+        name: str, header: str, of: Callable[[Sample], float | None], needs: frozenset[str], about: str
+    ) -> Column:
+        keep, about = keeps.get(header, 1), f"{about} {text} latency, ms"
+        return Column(f"{word}_{name}_ms", f"{operation.short}{header}", of, needs, 3, keep, help=about)
+
+    rate, about = OperationRate(operations, scope), f"{title[0].upper()}{title[1:]} per second"
+    header, keep = (f"{operation.short}s/s", 9) if operation.is_usual else (f"{operation.short}/s", 1)
     return [
-        Column(
-            f"{word}s_per_s",
-            f"{short}s/s" if operation.is_usual else f"{short}/s",
-            OperationRate(operations, scope),
-            rates,
-            1,
-            keeps.get("rate", 1),
-            help=f"{operation.title[0].upper()}{operation.title[1:]} per second",
-        ),
-        Column(
-            f"{word}_mean_ms",
-            f"{short}Lat",
-            MeanLatency(operations, scope),
-            rates,
-            3,
-            keeps.get("mean", 1),
-            help=f"Mean {text} latency, ms",
-        ),
+        Column(f"{word}s_per_s", header, rate, rates, 1, keep, help=about),
+        latency("mean", "Lat", MeanLatency(operations, scope), rates, "Mean"),
         *(
-            Column(
-                f"{word}_p{q}_ms",
-                f"{short}{q}th",
-                LatencyQuantile(operations, scope, q / 100),
-                tails,
-                3,
-                keeps.get(q, 1),
-                help=f"{q}th percentile of {text} latency, ms",
-            )
+            latency(f"p{q}", f"{q}th", LatencyQuantile(operations, scope, q / 100), tails, f"{q}th percentile of")
             for q in (50, 95, 99)
         ),
-        Column(
-            f"{word}_max_ms",
-            f"{short}Max",
-            HighestLatency(operations, scope),
-            tails,
-            3,
-            keeps.get("max", 1),
-            help=f"Highest {text} latency, ms",
-        ),
+        latency("max", "Max", HighestLatency(operations, scope), tails, "Highest"),
     ]
 
 
 def more_operation_columns(operations: Operations) -> list[Column]:
     """Return the rate of all operations, the columns of those that are not usual, and the errors of each operation."""
-    total = Column(
-        TOTAL_RATE,
-        "Ops/s",
-        TotalRate(operations),
-        frozenset((operations.count, *(NEEDS if operations.count == REQUESTS else ()))),
-        1,
-        1,
-        help="All operations per second, none counted twice",
-    )
+    needs = frozenset((operations.count, *(NEEDS if operations.count == REQUESTS else ())))
+    about = "All operations per second, none counted twice"
     others = [operation for operation in OPERATIONS if not operation.is_usual]
     return [
-        total,
+        Column(TOTAL_RATE, "Ops/s", TotalRate(operations), needs, 1, 1, help=about),
         *(column for operation in others for column in operation_columns(operations, operation)),
         *(_errors(operations, operation) for operation in OPERATIONS),
     ]
@@ -297,12 +267,6 @@ def more_operation_columns(operations: Operations) -> list[Column]:
 def _errors(operations: Operations, operation: Operation) -> Column:
     # Errors are counted by coordinators, not for keyspaces.
     series = () if operations.keyspace else tuple((metric, operation.scope) for metric in ERRORS.values())
-    return Column(
-        f"{operation.word}_errors_per_s",
-        f"{operation.short}Err",
-        SumOfRates(series),
-        frozenset(name for name, *_ in series),
-        1,
-        1,
-        help=f"Failed {operation.title} per second: timeouts, unavailables and failures",
-    )
+    name, needs = f"{operation.word}_errors_per_s", frozenset(name for name, *_ in series)
+    about = f"Failed {operation.title} per second: timeouts, unavailables and failures"
+    return Column(name, f"{operation.short}Err", SumOfRates(series), needs, 1, 1, help=about)

@@ -119,13 +119,9 @@ class View:
     @cached_property
     def promised(self) -> list[Column]:
         """The columns whose names and order are stable."""
+        usual = [operation for operation in OPERATIONS if operation.is_usual]
         return [
-            *(
-                column
-                for operation in OPERATIONS
-                if operation.is_usual
-                for column in operation_columns(self.operations, operation)
-            ),
+            *(column for operation in usual for column in operation_columns(self.operations, operation)),
             *(column for column in cpu_columns() if column.name != _NICE),
             *disk_columns(self.disk)[:4],
             *network_columns(self.interface)[:2],

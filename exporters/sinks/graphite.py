@@ -23,10 +23,7 @@ from exporters.sinks.parts.sink_url import Target
 from exporters.sinks.sink import SinkUrlError, UnavailableError
 
 SCHEMES = ("graphite",)
-URLS = (
-    ("graphite://HOST:2003/PREFIX", "dotted names"),
-    ("graphite://HOST:2003/PREFIX?tags=1", "names with tags"),
-)
+URLS = (("graphite://HOST:2003/PREFIX", "dotted names"), ("graphite://HOST:2003/PREFIX?tags=1", "names with tags"))
 PORT = 2003
 # Characters that are replaced in tags. Graphite allows a tilde in a value, but not at its beginning.
 NOT_IN_TAGS = re.compile(r"[;~\s\x00-\x1f]")

@@ -54,7 +54,7 @@ def test_thousands_of_silent_connections_do_not_block_others(api: Api) -> None:
         # The count includes the clients' sockets, because they are in the same process as the server.
         assert descriptors() < count + 512 + 500
         assert psutil.Process().memory_info().rss - before < 64 << 20
-        assert len(api.server._serving._connections) <= 512
+        assert len(api.server._serving.connections) <= 512
     finally:
         for stream in crowd:
             stream.close()
@@ -96,7 +96,7 @@ def test_a_body_after_an_error_response_leaves_the_idle_timeout_in_place(api: Ap
         stream.sendall(b"body")
         stream.sendall(b"GET /-/ready HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert status(read_until(stream, b"ready\n")) == 200
-        (connection,) = api.server._serving._connections._all
+        (connection,) = api.server._serving.connections._all
         eventually(lambda: connection.is_expired(time.monotonic() + IDLE_S + 1))
 
 
@@ -314,7 +314,7 @@ def test_a_slow_event_stream_is_closed(api: Api, monkeypatch: pytest.MonkeyPatch
             return len(api.agent.recent._listeners) == others
 
         eventually(is_dropped)
-        eventually(lambda: not len(api.server._serving._connections))
+        eventually(lambda: not len(api.server._serving.connections))
 
 
 def test_event_streams_are_bounded_and_closed_ones_make_room(api: Api) -> None:

@@ -166,7 +166,7 @@ def test_a_thousand_stalled_handshakes_do_not_block_others(tmp_path: Path, keys:
                 api, keys.authority.file, "/metrics", *ME, *cert_options(keys.client), "-o", "/dev/null"
             )
         assert status_code == 200
-        eventually(lambda: len(api.server._serving._connections) <= 64)
+        eventually(lambda: len(api.server._serving.connections) <= 64)
         for stream in crowd:
             stream.close()
 

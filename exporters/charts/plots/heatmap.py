@@ -18,6 +18,7 @@ def draw(page: Page, operation: str) -> Drawing:
     size = max(1, round(_CELL_PX * len(run.times) / box.width))
     data = cells(run, operation, size)
     scale = axes.logarithmic(present([*data["low_ms"], *data["high_ms"]]), box.height)
+    drawn = "using (x(1)):3:(x(1)):(x(2) + wider):3:($4*higher):5 with boxxyerror fs solid noborder lc palette notitle"
     commands = [
         f"x(n) = column(n) + {run.zone_s}",
         *timeline.lines(),
@@ -32,14 +33,7 @@ def draw(page: Page, operation: str) -> Drawing:
         *page.margins(box),
         *page.axis(box, f"{operation} latency, ms", scale),
         *_colours(page, box, data, f"{operation}s per bucket in {size * run.interval_s:g} s"),
-        *plot(
-            [
-                f"{page.data} using (x(1)):3:(x(1)):(x(2) + wider):3:($4*higher):5 with boxxyerror"
-                " fs solid noborder lc palette notitle"
-            ]
-            if data["time"]
-            else []
-        ),
+        *plot([f"{page.data} {drawn}"] if data["time"] else []),
     ]
     return Drawing(commands, {"": data})
 

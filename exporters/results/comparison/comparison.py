@@ -101,13 +101,8 @@ def comparisons(a: Sequence[ComparedRun], b: Sequence[ComparedRun], wanted: Iter
         for name, parts in groups
         for columns in (*_client(a, b, parts, kind, frozenset(wanted)), *_server(a, b, parts))
     ]
-    return corrected(
-        [
-            comparison
-            for comparison in results
-            if comparison.difference.value_a is not None or comparison.difference.value_b is not None
-        ]
-    )
+    known = [part for part in results if (part.difference.value_a, part.difference.value_b) != (None, None)]
+    return corrected(known)
 
 
 def _common_phases(runs: Sequence[ComparedRun]) -> list[str]:

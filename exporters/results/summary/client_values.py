@@ -134,9 +134,7 @@ def total_within(operation: Operation, begin_s: float, end_s: float) -> ClientIn
     total = total_of(inside)
     if total is not None and operation.total is not None and len(inside) == len(intervals):
         return replace(
-            total,
-            response=total.response or operation.total.response,
-            service=total.service or operation.total.service,
+            total, response=total.response or operation.total.response, service=total.service or operation.total.service
         )
     return total
 
