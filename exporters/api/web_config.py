@@ -211,24 +211,15 @@ def _tls_of(content: Any, folder: Path) -> Tls | None:
             raise WebConfigError(f"{_TLS}: {key} is missing")
     # The value is ignored, because the client's order is not supported and the server's order is just as safe.
     _check_flag(section_values, _TLS, "prefer_server_cipher_suites")
-    least, most = (
-        _version(section_values, "min_version", _VERSIONS[0]),
-        _version(section_values, "max_version", _VERSIONS[-1]),
-    )
+    least = _version(section_values, "min_version", _VERSIONS[0])
+    most = _version(section_values, "max_version", _VERSIONS[-1])
     if least > most:
         raise WebConfigError(f"{_TLS}: min_version is above max_version")
     policy, sans = _clients(section_values, files["client_ca_file"])
-    return Tls(
-        folder / files["cert_file"],
-        folder / files["key_file"],
-        policy,
-        folder / files["client_ca_file"] if files["client_ca_file"] else None,
-        sans,
-        least,
-        most,
-        _ciphers(section_values),
-        _curve(section_values),
-    )
+    certificate, private_key = folder / files["cert_file"], folder / files["key_file"]
+    authority = folder / files["client_ca_file"] if files["client_ca_file"] else None
+    ciphers, curve = _ciphers(section_values), _curve(section_values)
+    return Tls(certificate, private_key, policy, authority, sans, least, most, ciphers, curve)
 
 
 def _clients(section_values: Mapping[str, Any], authority: str) -> tuple[str, tuple[str, ...]]:

@@ -154,14 +154,12 @@ def _busiest(sample: Sample) -> tuple[float, str]:
 
     If no process was busy, return 0 and "".
     """
-    return max(
-        (
-            (100 * value.per_s, f"{series[1]} ({series[2]})")
-            for series, value in sample.values.items()
-            if series[0] == CPU_TIME.name and isinstance(value, Rate)
-        ),
-        default=(0.0, ""),
+    processes = (
+        (100 * value.per_s, f"{series[1]} ({series[2]})")
+        for series, value in sample.values.items()
+        if series[0] == CPU_TIME.name and isinstance(value, Rate)
     )
+    return max(processes, default=(0.0, ""))
 
 
 def client_peaks(intervals: Iterable[tuple[str, float, ClientHostInterval]]) -> dict[str, Peak]:

@@ -21,7 +21,7 @@ from collector.node.metrics.requests import COUNTED, OPERATIONS
 from exporters.results.comparison.student_t import critical_value
 from exporters.results.summary.client_values import combined_latency, phase_operations, rate_of
 from exporters.results.summary.phase_summary import failed
-from exporters.rows.columns import MS, Cell, cell_number
+from exporters.rows.columns import MS, Cell, cell_number, times
 from exporters.rows.merged_rows import TOTAL
 from exporters.rows.operation_columns import TOTAL_RATE
 
@@ -70,18 +70,11 @@ def client_run_values(
     totals = [part.total for part in parts if part.total]
     kind, latency = combined_latency(totals)
     completed, failed = (sum(total.completed for total in totals), sum(total.failed for total in totals))
-    mean_s = None if latency is None else latency.mean_s
-    return RunValues(
-        CLIENT,
-        rate_of(parts) if totals else None,
-        None if whole is None else rate_of(phase_operations(results, *whole)),
-        completed,
-        completed + failed if totals else None,
-        failed if totals else None,
-        None if mean_s is None else mean_s * MS,
-        kind,
-        latency,
-    )
+    rate, whole_rate = rate_of(parts), None if whole is None else rate_of(phase_operations(results, *whole))
+    mean_ms = None if latency is None else times(MS, latency.mean_s)
+    if not totals:
+        return RunValues(CLIENT, None, whole_rate)
+    return RunValues(CLIENT, rate, whole_rate, completed, completed + failed, failed, mean_ms, kind, latency)
 
 
 def server_run_values(
@@ -109,16 +102,10 @@ def server_run_values(
     ]
     occurred = [operation.is_usual or bool(measured.get(operation.plural)) for operation in COUNTED]
     known = [part for part, is_needed in zip(buckets, occurred, strict=True) if part is not None and is_needed]
+    kind, mean_ms = SERVER if known else "", weighted_mean(means)
+    merged = histogram.merge(known) if len(known) == sum(occurred) else None
     return RunValues(
-        SERVER,
-        rate,
-        whole,
-        operations or 0.0,
-        operations,
-        failed(measured),
-        weighted_mean(means),
-        SERVER if known else "",
-        buckets=histogram.merge(known) if len(known) == sum(occurred) else None,
+        SERVER, rate, whole, operations or 0.0, operations, failed(measured), mean_ms, kind, buckets=merged
     )
 
 

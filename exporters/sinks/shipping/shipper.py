@@ -120,15 +120,9 @@ class Shipper:
         self._delivery = Delivery(sink, dead_letters, self._log, runtime.monotonic_s)
         self._backoff = Backoff(runtime.random)
         checkpoint = self._load_checkpoint()
+        start = self._plan.start
         self._ticks = TickQueue(
-            plan.open_journal,
-            checkpoint,
-            self._plan.start,
-            self._gaps,
-            plan.recent,
-            plan.identity,
-            sink.replay,
-            plan.live,
+            plan.open_journal, checkpoint, start, self._gaps, plan.recent, plan.identity, sink.replay, plan.live
         )
         self._shipped_until_s = None if checkpoint is None else checkpoint.time_s
         self._unsaved: Checkpoint | None = None
