@@ -48,14 +48,19 @@ def _parameter(place: str, name: str, description: str, schema: Json = STRING) -
 _query, _in_path, _header = (partial(_parameter, place) for place in ("query", "path", "header"))
 
 
-def _get(name: str, description: str, answers: Json, errors: Json, parameters: list[Json] | None = None) -> Json:
+def _operation(name: str, description: str, answers: Json, errors: Json, parameters: list[Json]) -> Json:
     operation = {"operationId": name, "summary": description, "responses": {**answers, **errors}}
     return {**operation, **({"parameters": parameters} if parameters else {})}
 
 
+def _get(name: str, description: str, answers: Json, errors: Json, parameters: list[Json] | None = None) -> Json:
+    return {"get": _operation(name, description, answers, errors, parameters or [])}
+
+
 def _post(name: str, description: str, status: str, body: Json | None, errors: Json, parameters: list[Json]) -> Json:
-    operation = _get(name, description, {status: _answer("The run after the change.", _ref("Run"))}, errors, parameters)
-    return {**operation, **({"requestBody": {"required": True, "content": {JSON: {"schema": body}}}} if body else {})}
+    run = {status: _answer("The run after the change.", _ref("Run"))}
+    content = {"requestBody": {"required": True, "content": {JSON: {"schema": body}}}} if body else {}
+    return {"post": {**_operation(name, description, run, errors, parameters), **content}}
 
 
 def _text(key: str, longest: int, optional: Json | None = None) -> Json:
@@ -85,80 +90,66 @@ _LEASE = {
 _WRITES = ("403", "404", "409")
 
 PATHS: Json = {
-    "/": {"get": _get("page", "Page with links to the paths", {"200": {"description": "", "content": {}}}, _REST)},
-    "/metrics": {
-        "get": _get(
-            "metrics",
-            "The latest tick, in the Prometheus text format or the OpenMetrics format",
-            {"200": {"description": "The exposition.", "content": {TEXT: {}, OPENMETRICS: {}}}},
-            _errors(),
-        )
-    },
-    "/-/healthy": {"get": _get("healthy", "Health of the agent", _STATE, _REST)},
-    "/-/ready": {"get": _get("ready", "Whether the node is answering", _STATE, _REST)},
-    "/api/v1/openapi.json": {
-        "get": _get("openapi", "This description", {"200": _answer("OpenAPI.", OBJECT)}, _errors())
-    },
-    "/api/v1/node": {
-        "get": _get("node", "The node's identity and sources", {"200": _answer("The node.", OBJECT)}, _errors())
-    },
-    "/api/v1/time": {
-        "get": _get(
-            "time",
-            "The agent's time when the request arrived and when the response was sent, for NTP-style clock offsets",
-            {"200": _answer("Seconds since the epoch.", _object({"received_s": NUMBER, "sent_s": NUMBER}))},
-            _errors(),
-        )
-    },
-    "/api/v1/samples": {
-        "get": _get(
-            "samples",
-            "The recent samples after a time, oldest first; without a time, the last one; or a stream of samples",
-            {"200": _answer("Samples.", _list(_ref("Sample")), {EVENTS: {"schema": STRING}})},
-            _errors("400"),
-            [
-                _query("since", "Seconds since the epoch.", _TIME),
-                _query(
-                    "metric",
-                    "Selectors of series: a metric's name or a shell pattern for names, optionally with label matchers,"
-                    ' such as {operation="Read"} or {operation=~"Read|Write"}. The values of =~ are literals.',
-                    {
-                        # Unlike in JavaScript, `$` also matches before a line feed at the end in some languages.
-                        **_list({"type": "string", "maxLength": MAX_SELECTOR_CHARS, "pattern": rf"^{SELECTOR}$(?!\n)"}),
-                        "maxItems": MAX_SELECTORS,
-                    },
-                ),
-                _header("Last-Event-ID", "The time of the last event received."),
-            ],
-        )
-    },
-    "/api/v1/journal": {
-        "get": _get(
-            "journal",
-            "The journal's files, oldest first: all of them, or those that may contain ticks from a time range",
-            {"200": _answer("Files.", _list(_ref("File")))},
-            _errors("400"),
-            [_query("from", "Seconds since the epoch.", _TIME), _query("to", "Seconds since the epoch.", _TIME)],
-        )
-    },
-    "/api/v1/journal/{name}": {
-        "get": _get(
-            "download",
-            "A file or a range of it, even while it is being written; with times, only the frames that may have ticks"
-            " between them",
-            {"200": _BODY, "206": _BODY},
-            _errors("400", "404", "416"),
-            [
-                _in_path("name", "The file's name, as listed by /api/v1/journal."),
-                _query("from", "Seconds since the epoch.", _TIME),
-                _query("to", "Seconds since the epoch.", _TIME),
-                _header("Range", "bytes=BEGIN-END, bytes=BEGIN- or bytes=-LENGTH (the last LENGTH bytes)."),
-                _header("If-Range", "The ETag of the previously downloaded part."),
-            ],
-        )
-    },
+    "/": _get("page", "Page with links to the paths", {"200": {"description": "", "content": {}}}, _REST),
+    "/metrics": _get(
+        "metrics",
+        "The latest tick, in the Prometheus text format or the OpenMetrics format",
+        {"200": {"description": "The exposition.", "content": {TEXT: {}, OPENMETRICS: {}}}},
+        _errors(),
+    ),
+    "/-/healthy": _get("healthy", "Health of the agent", _STATE, _REST),
+    "/-/ready": _get("ready", "Whether the node is answering", _STATE, _REST),
+    "/api/v1/openapi.json": _get("openapi", "This description", {"200": _answer("OpenAPI.", OBJECT)}, _errors()),
+    "/api/v1/node": _get("node", "The node's identity and sources", {"200": _answer("The node.", OBJECT)}, _errors()),
+    "/api/v1/time": _get(
+        "time",
+        "The agent's time when the request arrived and when the response was sent, for NTP-style clock offsets",
+        {"200": _answer("Seconds since the epoch.", _object({"received_s": NUMBER, "sent_s": NUMBER}))},
+        _errors(),
+    ),
+    "/api/v1/samples": _get(
+        "samples",
+        "The recent samples after a time, oldest first; without a time, the last one; or a stream of samples",
+        {"200": _answer("Samples.", _list(_ref("Sample")), {EVENTS: {"schema": STRING}})},
+        _errors("400"),
+        [
+            _query("since", "Seconds since the epoch.", _TIME),
+            _query(
+                "metric",
+                "Selectors of series: a metric's name or a shell pattern for names, optionally with label matchers,"
+                ' such as {operation="Read"} or {operation=~"Read|Write"}. The values of =~ are literals.',
+                {
+                    # Unlike in JavaScript, `$` also matches before a line feed at the end in some languages.
+                    **_list({"type": "string", "maxLength": MAX_SELECTOR_CHARS, "pattern": rf"^{SELECTOR}$(?!\n)"}),
+                    "maxItems": MAX_SELECTORS,
+                },
+            ),
+            _header("Last-Event-ID", "The time of the last event received."),
+        ],
+    ),
+    "/api/v1/journal": _get(
+        "journal",
+        "The journal's files, oldest first: all of them, or those that may contain ticks from a time range",
+        {"200": _answer("Files.", _list(_ref("File")))},
+        _errors("400"),
+        [_query("from", "Seconds since the epoch.", _TIME), _query("to", "Seconds since the epoch.", _TIME)],
+    ),
+    "/api/v1/journal/{name}": _get(
+        "download",
+        "A file or a range of it, even while it is being written; with times, only the frames that may have ticks"
+        " between them",
+        {"200": _BODY, "206": _BODY},
+        _errors("400", "404", "416"),
+        [
+            _in_path("name", "The file's name, as listed by /api/v1/journal."),
+            _query("from", "Seconds since the epoch.", _TIME),
+            _query("to", "Seconds since the epoch.", _TIME),
+            _header("Range", "bytes=BEGIN-END, bytes=BEGIN- or bytes=-LENGTH (the last LENGTH bytes)."),
+            _header("If-Range", "The ETag of the previously downloaded part."),
+        ],
+    ),
     "/api/v1/runs": {
-        "get": _get(
+        **_get(
             "runs",
             "The runs, oldest first, in pages of up to about 1 MiB; a Link header has the URL of the next page",
             {"200": {**_answer("Runs.", _list(_ref("Run"))), "headers": {"Link": {"schema": STRING}}}},
@@ -176,7 +167,7 @@ PATHS: Json = {
                 _query("active", "Return only runs that have not ended.", {"type": "string", "const": "true"}),
             ],
         ),
-        "post": _post(
+        **_post(
             "begin",
             "Begin a run; with a lease, it ends unless it is renewed in time",
             "201",
@@ -185,11 +176,11 @@ PATHS: Json = {
             [],
         ),
     },
-    "/api/v1/runs/{run}/lease": {"post": _post("renew", "Renew a run's lease", "200", None, _errors(*_WRITES), [_RUN])},
-    "/api/v1/runs/{run}/marks": {
-        "post": _post("mark", "Mark a run", "201", _text("text", MAX_TEXT_CHARS), _errors("400", *_WRITES), [_RUN])
-    },
-    "/api/v1/runs/{run}/end": {"post": _post("end", "End a run", "200", None, _errors(*_WRITES), [_RUN])},
+    "/api/v1/runs/{run}/lease": _post("renew", "Renew a run's lease", "200", None, _errors(*_WRITES), [_RUN]),
+    "/api/v1/runs/{run}/marks": _post(
+        "mark", "Mark a run", "201", _text("text", MAX_TEXT_CHARS), _errors("400", *_WRITES), [_RUN]
+    ),
+    "/api/v1/runs/{run}/end": _post("end", "End a run", "200", None, _errors(*_WRITES), [_RUN]),
 }
 
 _ERROR_WORDS = {
