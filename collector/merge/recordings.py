@@ -14,18 +14,8 @@ from pathlib import Path
 
 from collector.merge import aggregation
 from collector.printable import count_text
+from collector.recording import frames
 from collector.recording.codec import MALFORMED, texts_of, tick_of
-from collector.recording.frames import (
-    MAGIC,
-    Damage,
-    Footer,
-    Frames,
-    checked,
-    footer_of,
-    frame_text,
-    last_footer,
-    parsed,
-)
 from collector.recording.header import Header, SeriesLimit, header_of
 from collector.recording.journal_files import journal_files
 from collector.recording.reader import Entry, read, read_lines
@@ -68,15 +58,15 @@ class Session:
             return True
         return self.begin_s < other.end_s and other.begin_s < self.end_s
 
-    def read(self, limit: SeriesLimit) -> Iterator[Entry | Damage | Footer]:
+    def read(self, limit: SeriesLimit) -> Iterator[Entry | frames.Damage | frames.Footer]:
         """Yield the session's records, and any damage. Raises OSError and TooManySeriesError."""
         for path in self.files:
             for record in read(path, limit):
-                if isinstance(record, Damage) or session_of(record) == self.head.session:
+                if isinstance(record, frames.Damage) or session_of(record) == self.head.session:
                     yield record
 
 
-def session_of(record: Entry | Footer) -> str:
+def session_of(record: Entry | frames.Footer) -> str:
     return record.head.session if isinstance(record, Entry) else record.session
 
 
@@ -124,9 +114,9 @@ def _session(files: Sequence[tuple[Path, _End, _End]]) -> Session:
     return Session(last.node, last.head, paths, min(times), max(times), frozenset(processes), size_bytes)
 
 
-def _file_ends(file: Path) -> tuple[list[tuple[_End, _End]], list[Footer]]:
+def _file_ends(file: Path) -> tuple[list[tuple[_End, _End]], list[frames.Footer]]:
     """Return the first and last tick of each session in a file, and the file's footers. Raises OSError."""
-    footer = last_footer(file)
+    footer = frames.last_footer(file)
     line = None if footer is None else next(read_lines(file), None)
     first = _tick_of_full_record(line) if isinstance(line, bytes) else None
     if footer is None or first is None:
@@ -134,14 +124,14 @@ def _file_ends(file: Path) -> tuple[list[tuple[_End, _End]], list[Footer]]:
     data = file.read_bytes()
     frame_offset = footer.offset
     for _ in range(MAX_FRAMES_TRIED):
-        frame_offset = data.rfind(MAGIC, 0, frame_offset)
+        frame_offset = data.rfind(frames.MAGIC, 0, frame_offset)
         if frame_offset <= 0:
             break
         frame = data[frame_offset : footer.offset]
         if (last := _last_tick(frame)) is not None:
             return [(first, last)], [footer]
         # Frames are independent of each other; bytes that only look like the beginning of a frame yield nothing.
-        ends, _ = _all_ends(Frames().feed(frame))
+        ends, _ = _all_ends(frames.Frames().feed(frame))
         if ends:
             return [(first, ends[-1][1])], [footer]
     ends, _ = _all_ends(read_lines(file))
@@ -153,15 +143,15 @@ def _last_tick(frame: bytes) -> _End | None:
 
     Only the checksums of the first and the last line are verified; damage to other lines does not change their times.
     """
-    text = frame_text(frame)
+    text = frames.frame_text(frame)
     if text is None or b'\n{"head"' in text:
         return None
     *lines, rest = text.split(b"\n")
     if rest or text.count(NODE) > lines[0].count(NODE):
         return None
     try:
-        end = _tick_of_full_record(checked(lines[0]))
-        return None if end is None else replace(end, time_s=tick_of(parsed(checked(lines[-1]))).time_s)
+        end = _tick_of_full_record(frames.checked(lines[0]))
+        return None if end is None else replace(end, time_s=tick_of(frames.parsed(frames.checked(lines[-1]))).time_s)
     except MALFORMED:
         return None
 
@@ -169,33 +159,33 @@ def _last_tick(frame: bytes) -> _End | None:
 def _tick_of_full_record(text: bytes) -> _End | None:
     """Return the tick of a full record; None if the record is malformed or not a full one."""
     try:
-        content = parsed(text)
+        content = frames.parsed(text)
         (node,) = texts_of([content.get("n", "")])
         return _End(header_of(content["head"]), node, tick_of(content).time_s)
     except MALFORMED:
         return None
 
 
-def _all_ends(lines: Iterable[bytes | Damage]) -> tuple[list[tuple[_End, _End]], list[Footer]]:
+def _all_ends(lines: Iterable[bytes | frames.Damage]) -> tuple[list[tuple[_End, _End]], list[frames.Footer]]:
     """Return the first and last tick of each session, ordered by first tick, and all footers.
 
     Ticks are not fully decoded, because only their sessions, nodes and times are needed.
     """
     begins: dict[str, _End] = {}
     lasts: dict[str, tuple[Header, str, bytes]] = {}
-    footers: list[Footer] = []
+    footers: list[frames.Footer] = []
     head: Header | None = None
     node = ""
     for text in lines:
-        if isinstance(text, Damage):
+        if isinstance(text, frames.Damage):
             # The records that follow may be deltas from a lost record, so skip them up to the next full record.
             head = None
             continue
         try:
             if text.startswith((b'{"head"', b'{"end"')) or NODE in text:
-                content = parsed(text)
+                content = frames.parsed(text)
                 if "end" in content:
-                    footers.append(footer_of(content["end"], 0))
+                    footers.append(frames.footer_of(content["end"], 0))
                 head = header_of(content["head"]) if "head" in content else None if "end" in content else head
                 (node,) = texts_of([content.get("n", node)])
                 if head is not None and head.session not in begins:
@@ -210,7 +200,7 @@ def _all_ends(lines: Iterable[bytes | Damage]) -> tuple[list[tuple[_End, _End]],
 def _end(last: tuple[Header, str, bytes], first: _End) -> _End:
     head, node, text = last
     try:
-        return _End(head, node, tick_of(parsed(text)).time_s)
+        return _End(head, node, tick_of(frames.parsed(text)).time_s)
     except MALFORMED:
         return _End(head, node, first.time_s)
 

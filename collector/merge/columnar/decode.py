@@ -15,25 +15,13 @@ from collector.merge.clock_correction import ClockCorrection
 from collector.merge.node_columns import Bools, Floats, Ints, integers, largest
 from collector.model.metric import Series
 from collector.model.snapshot import TIME_UNITS_PER_S, Event, Tick
-from collector.recording.codec import (
-    LETTERS,
-    MALFORMED,
-    MAX_BUCKETS,
-    CodingError,
-    events_of,
-    problems_of,
-    scalar,
-    series_numbers,
-    series_of,
-    sources_of,
-    texts_of,
-    tick_of,
-)
+from collector.recording import codec
+from collector.recording.codec import MALFORMED, CodingError
 from collector.recording.frames import Damage, Footer, footer_of
 from collector.recording.header import FileStart, Header, SeriesLimit, file_start_of, header_of, lost_ticks_of
 from collector.recording.reader import sequence_number_of
 
-FIRST_LETTER, LAST_LETTER = ord(LETTERS[0]), ord(LETTERS[-1])
+FIRST_LETTER, LAST_LETTER = ord(codec.LETTERS[0]), ord(codec.LETTERS[-1])
 ZERO, COMMA, MINUS = map(ord, "0,-")
 MAX_INTEGER = (1 << 63) - 1
 # The largest sum of the increases' absolute values; up to this limit, running sums cannot overflow 64 bits.
@@ -173,10 +161,10 @@ class Block:
             self.first = sequence_number_of(line, self.start, None)
         self.series += series
         if "b" in line:
-            self.sources.append((number, sources_of(line["b"])))
+            self.sources.append((number, codec.sources_of(line["b"])))
         if "n" in line:
-            texts_of([line["n"]])
-        self.ticks.append(tick_of(line))
+            codec.texts_of([line["n"]])
+        self.ticks.append(codec.tick_of(line))
         if self.sources and self.sources[-1][1]:
             # The costs are not needed, but a record in which they are not numbers is malformed.
             sum(line["c"])
@@ -184,17 +172,17 @@ class Block:
         else:
             self.at.append(())
         if "o" in line:
-            texts_of(line["o"].values())
+            codec.texts_of(line["o"].values())
             self.origins += [(number, source, origin) for source, origin in line["o"].items()]
         self.presence.add(get("x", ()))
         self.integers.add(get("i", ()), get("d", ()))
         if "j" in line:
             self.others += [
-                (number, index, scalar(value))
-                for index, value in zip(series_numbers(line["j"]), line["f"], strict=True)
+                (number, index, codec.scalar(value))
+                for index, value in zip(codec.series_numbers(line["j"]), line["f"], strict=True)
             ]
         for index, length in get("w", ()):
-            if index < 0 or not 0 <= length <= MAX_BUCKETS:
+            if index < 0 or not 0 <= length <= codec.MAX_BUCKETS:
                 raise CodingError(f"histogram with an impossible number of buckets: {length}")
             self.lengths.append((number, index, length))
         self.histograms.add(get("k", ()), get("h", ()))
@@ -208,7 +196,7 @@ class Block:
         if "e" not in line and "p" not in line:
             return []
         sources = self.sources[-1][1] if self.sources else []
-        problems, events = problems_of(line, len(sources)), events_of(line, len(sources))
+        problems, events = codec.problems_of(line, len(sources)), codec.events_of(line, len(sources))
         for index, problem in problems.items():
             if problem:
                 events[index].append(Event("no_answer", f"{sources[index]}: {problem}"))
@@ -269,7 +257,9 @@ class Block:
         amounts = np.abs(increases.astype(np.float64))
         is_exact = bool(amounts.sum() <= MAX_EXACT)
         if not is_exact:
-            _, cells = np.unique(np.repeat(numbers[order], changed_sizes) * MAX_BUCKETS + buckets, return_inverse=True)
+            _, cells = np.unique(
+                np.repeat(numbers[order], changed_sizes) * codec.MAX_BUCKETS + buckets, return_inverse=True
+            )
             if np.bincount(cells, amounts).max() > MAX_SUM:
                 raise CodingError("bucket counts beyond 64 bits")
         return BucketIncreases(lines[order], numbers[order], changed_sizes, buckets, increases, is_exact)
@@ -349,7 +339,7 @@ class _NewSeries:
             return ()
         if line["s"] != self._content:
             self._limit.take(line["s"])
-            self._content, self._series = line["s"], series_of(line["s"])
+            self._content, self._series = line["s"], codec.series_of(line["s"])
         return self._series
 
 

@@ -124,6 +124,6 @@ def test_the_ends_of_a_complete_file_are_those_of_its_lines(ticks: int, full_eve
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         recording = record(Path(folder), snapshots, full_every, process="7@a")
         found, notes = sessions([recording])
-        patch.setattr("collector.merge.recordings.last_footer", lambda _: None)
+        patch.setattr("collector.recording.frames.last_footer", lambda _: None)
         assert (found, notes) == sessions([recording])
     assert [(session.node, session.end_s) for session in found] == [(snapshots[-1].node, snapshots[-1].tick.time_s)]
