@@ -17,7 +17,6 @@ from collector.merge.merge_job import Merged, NodeRun
 from collector.merge.node_settings import NodeSettings, settings_of
 from collector.model.histogram import Buckets
 from collector.model.sample import Sample
-from collector.model.snapshot import Event
 from collector.node.metrics.requests import OPERATIONS
 from collector.printable import count_text
 from collector.recording.header import Header
@@ -71,15 +70,11 @@ def node_rows(choice: Choice, node: NodeRun) -> NodeRows:
         for index, row in node_cells(table_of(choice), node, (*SHOWN, *_OTHERS))
     }
     marks = tuple(
-        _mark(node.node, event, time_s)
+        Mark(time_s if event.time_s is None else event.time_s, node.node, event.kind, event.text)
         for time_s, events in node.events
         for event in (*logged(events), *(event for event in events if event.kind in MARKED))
     )
     return NodeRows(rows, marks, settings_of(node))
-
-
-def _mark(node: str, event: Event, time_s: float) -> Mark:
-    return Mark(time_s if event.time_s is None else event.time_s, node, event.kind, event.text)
 
 
 def run_of(merged: Merged[NodeRows], choice: Choice, name: str, warm_up_s: float = 0.0) -> PlotData:

@@ -128,7 +128,8 @@ def throughput_table(data: ReportData, incomplete: Sequence[bool]) -> list[Block
         return []
     inside = _inside(run, total)
     lengths_s = series(run, CLUSTER, "interval_s")
-    complete = [index for index in inside if not incomplete[index] and not _is_too_long(lengths_s[index], run)]
+    longest_s = _MAX_INTERVALS * run.interval_s
+    complete = [index for index in inside if not incomplete[index] and (lengths_s[index] or 0.0) <= longest_s]
     mean_lengths_s = _mean_lengths_s(run)
     server = []
     has_others = any(not operation.is_usual for operation in occurring([total.values]))
@@ -154,10 +155,6 @@ def _inside(run: PlotData, total: PhaseSummary) -> list[int]:
     """Return the indices of the intervals that lie completely inside the measured phases."""
     begin_s, end_s = total.begin_s - TOLERANCE_S, total.end_s + TOLERANCE_S
     return [index for index, time_s in enumerate(run.times) if begin_s <= time_s - run.interval_s and time_s <= end_s]
-
-
-def _is_too_long(length_s: float | None, run: PlotData) -> bool:
-    return length_s is not None and length_s > _MAX_INTERVALS * run.interval_s
 
 
 def _mean_lengths_s(run: PlotData) -> list[float | None]:

@@ -28,7 +28,7 @@ def draw(page: Page) -> Drawing:
     parts = [
         f"{page.data} using (-log10(1 - column('percentile')/100)):(column('{word}_ms')) with linespoints"
         f" lc rgb {colour} lw 2 pt {point} ps 0.9*dot pi {CURVE_STEPS // 2}"
-        f" title {quoted(_title(operation.title, buckets))}"
+        f" title {quoted(f'{operation.title}: {buckets.total:,.0f}')}"
         for operation in operations
         if (buckets := merged[word := operation.word])
         for colour, point in [OPERATION_STYLES[word]]
@@ -63,10 +63,6 @@ def _longest(merged: dict[str, Buckets | None]) -> str:
         if buckets and (longest := highest(buckets)) is not None
     ]
     return f"; longest: {', '.join(counted)}" if counted else ""
-
-
-def _title(word: str, buckets: Buckets) -> str:
-    return f"{word}: {buckets.total:,.0f}"
 
 
 def percentile_axis(last: float, *, labels: bool = True) -> list[str]:

@@ -91,8 +91,11 @@ def comparisons(a: Sequence[ComparedRun], b: Sequence[ComparedRun], wanted: Iter
 
     The columns of single operations are compared if there are several operations, or if `wanted` names them.
     """
-    phases = _common_phases([*a, *b])
-    kind = _latency_kind([run.phases[phase] for run in (*a, *b) for phase in phases])
+    runs = [*a, *b]
+    phases = [name for name in runs[0].phases if all(name in run.phases for run in runs)]
+    measured = [run.phases[phase] for run in runs for phase in phases]
+    # The preferred kind of latency among those that the client results of all phases have.
+    kind = next((kind for kind in KINDS if all(kind in part.client for part in measured)), "")
     groups = [(phase, [phase]) for phase in phases]
     if len(phases) > 1:
         groups.append((TOTAL, phases))
@@ -103,11 +106,6 @@ def comparisons(a: Sequence[ComparedRun], b: Sequence[ComparedRun], wanted: Iter
     ]
     known = [part for part in results if (part.difference.value_a, part.difference.value_b) != (None, None)]
     return corrected(known)
-
-
-def _common_phases(runs: Sequence[ComparedRun]) -> list[str]:
-    """Return the phases that all runs have, in the order of the first run."""
-    return [name for name in runs[0].phases if all(name in run.phases for run in runs)]
 
 
 def corrected(results: Sequence[Comparison]) -> list[Comparison]:
@@ -139,11 +137,6 @@ def _weights(columns: Sequence[str]) -> dict[str, float]:
     if not count or not others:
         return dict.fromkeys(columns, 1.0)
     return {column: 1 / count if column in throughput else 1 / others for column in columns}
-
-
-def _latency_kind(phases: Sequence[PhaseData]) -> str:
-    """Return the preferred kind of latency among those that the client results of all phases have."""
-    return next((kind for kind in KINDS if all(kind in phase.client for phase in phases)), "")
 
 
 def _client(
