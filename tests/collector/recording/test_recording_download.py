@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from collector.model.snapshot import Snapshot
-from collector.recording import journal_upload, recording_download, trimming, writer
+from collector.recording import frames, journal_upload, recording_download, writer
 from collector.recording.journal_files import info
 from collector.recording.journal_upload import JournalUpload
 from collector.recording.object_store import ObjectStoreError, StoredObject, part_key, parts_of
@@ -25,7 +25,7 @@ RECORDED_S = 2160
 def _short_frames() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(writer, "FULL_EVERY", FULL_EVERY)
-        patch.setattr(trimming, "FULL_EVERY", FULL_EVERY)
+        patch.setattr(frames, "FULL_EVERY", FULL_EVERY)
         patch.setattr(recording_download, "MARGIN_S", MARGIN_S)
         patch.setattr(journal_upload, "PART_S", 30.0)
         patch.setattr(recording_download, "PART_S", 30.0)
