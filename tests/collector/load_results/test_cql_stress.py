@@ -11,6 +11,7 @@ from collector.load_results.client_format import ClientFormatError, CommandTimes
 from collector.load_results.client_result import ClientResult
 from collector.load_results.format_registry import read_as, recognised_format
 from collector.load_results.result_checks import doubts, require_sound
+from tests.every import every
 
 CAPTURE = Path(__file__).parents[2] / "captures" / "clients" / "cql-stress.log"
 TIMES = CommandTimes(1_700_000_000.0, 1_700_000_010.0)
@@ -88,7 +89,7 @@ def test_totals_that_contradict_the_rows_have_a_note(tmp_path: Path) -> None:
     assert any("states 3,991" in note for note in doubts(result_of_text(tmp_path / "log", text)))
 
 
-@pytest.mark.parametrize(
+@every(
     ("old", "new", "reason"),
     [
         ("      2001,     997", "      1001,     997", "line 19: the number of operations contradicts"),

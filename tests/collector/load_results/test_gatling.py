@@ -14,6 +14,7 @@ from collector.load_results.client_format import ClientFormatError
 from collector.load_results.result_checks import require_sound
 from tests.collector.load_results.captured import content_of, read_content, summaries
 from tests.collector.load_results.mutations import damaged
+from tests.every import every
 from tests.examples import examples
 
 PRINTED = {
@@ -27,7 +28,7 @@ BINARY = "gatling-3.13.5.b64"
 RUN = "RUN\tSim\tsim\t1700000000000\t \t3.9.5\n"
 
 
-@pytest.mark.parametrize("name", PRINTED)
+@every("name", PRINTED)
 def test_captures_have_the_requests_that_gatling_printed(tmp_path: Path, name: str) -> None:
     result = read_content(tmp_path / "file", content_of(name))
     totals = {operation: (total.completed, total.failed) for operation, total in summaries(result).items()}
@@ -53,7 +54,7 @@ def test_text_and_binary_logs_have_the_times_in_their_records(tmp_path: Path) ->
     assert write.service.percentile_s(100) == pytest.approx(longest_ms / 1000, rel=0.1)
 
 
-@pytest.mark.parametrize(
+@every(
     ("record", "name", "errors"),
     [
         ("REQUEST\t\tread\t1700000000100\t1700000000112\tOK\t ", "read", {}),
@@ -95,7 +96,7 @@ def test_several_runs_and_errors_outside_of_requests_are_noted(tmp_path: Path) -
     assert result.notes == ("the file has 2 runs of Gatling", "1 error outside of requests not counted")
 
 
-@pytest.mark.parametrize(
+@every(
     ("records", "reason"),
     [
         ("", "no requests"),

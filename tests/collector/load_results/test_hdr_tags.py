@@ -202,7 +202,7 @@ def test_ycsbs_intended_latencies_are_response_times_and_failures_are_errors(tmp
     assert [(operation.name, part.completed, part.failed) for part in operation.intervals] == [("read", 0, 20)]
 
 
-@pytest.mark.parametrize(
+@every(
     ("measurement", "operation"),
     [
         ("READ-NOT_FOUND", ("read", 0, 20)),

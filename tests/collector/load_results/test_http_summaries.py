@@ -20,6 +20,7 @@ from collector.load_results.result_file import content_of as stored_content
 from collector.load_results.result_file import read_result, write_result
 from tests.collector.load_results.captured import TIMES, content_of, only_summary, read_content, summaries
 from tests.collector.load_results.mutations import damaged
+from tests.every import every
 from tests.examples import examples
 
 SUMMARIES: dict[str, tuple[float, int, dict[str, int], dict[float, float]]] = {
@@ -47,7 +48,7 @@ SUMMARIES: dict[str, tuple[float, int, dict[str, int], dict[float, float]]] = {
 }
 
 
-@pytest.mark.parametrize("name", SUMMARIES)
+@every("name", SUMMARIES)
 def test_captures_have_the_figures_that_the_tool_states_and_end_when_the_output_ended(
     tmp_path: Path, name: str
 ) -> None:
@@ -89,7 +90,7 @@ def test_the_last_of_several_runs_is_imported_and_other_lines_are_ignored(tmp_pa
     assert "1 earlier run" in result.notes[-1]
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "old", "new", "reason"),
     [
         ("ab.log", "Complete requests:      300\n", "", "has no 'Complete requests'"),
@@ -254,7 +255,7 @@ def test_oha_s_latencies_of_successful_responses_are_preferred(tmp_path: Path) -
     assert total.service == Latency(stated_s={50.0: 0.002, 99.9: 0.003})
 
 
-@pytest.mark.parametrize(
+@every(
     ("changes", "reason"),
     [
         ({"statusCodeDistribution": {"200": -1}}, "not a number of operations: -1"),

@@ -191,7 +191,7 @@ def test_a_growing_file_without_a_header_or_with_formatted_times_is_read(name: s
     assert sum(each.completed + each.failed for each in totals if each) == 98
 
 
-@pytest.mark.parametrize(
+@every(
     ("times", "span_s"),
     [
         (("2023/11/14 22:13:20.000", "2023/11/14 22:13:21.987"), 1.987),

@@ -12,6 +12,7 @@ from collector.load_results.client_format import ClientFormatError, CommandTimes
 from collector.load_results.client_result import ClientResult
 from collector.load_results.format_registry import read_as, recognised_format
 from collector.load_results.result_checks import doubts, require_sound
+from tests.every import every
 
 CAPTURES = Path(__file__).parents[2] / "captures" / "clients"
 CAPTURE, REPORT = CAPTURES / "latte.log", CAPTURES / "latte-read-3node.json"
@@ -133,7 +134,7 @@ def test_of_several_runs_the_last_one_counts(tmp_path: Path) -> None:
     assert any("1 earlier run" in note for note in result.notes)
 
 
-@pytest.mark.parametrize(
+@every(
     ("old", "new", "reason"),
     [
         ("[op]      [op]    [op/s]", "[req/s]", "no counts"),

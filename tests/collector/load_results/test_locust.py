@@ -15,6 +15,7 @@ from collector.load_results.parsing import MAX_LABEL_CHARS
 from collector.load_results.result_checks import require_sound
 from tests.collector.load_results.captured import TIMES, content_of, only_summary, read_content, summaries
 from tests.collector.load_results.mutations import damaged
+from tests.every import every
 from tests.examples import examples
 
 STATS, HISTORY, FULL = "locust_stats.csv", "locust_stats_history.csv", "locust_full_stats_history.csv"
@@ -68,7 +69,7 @@ def test_names_whose_first_characters_are_equal_are_different_operations(tmp_pat
     assert [operation.summary for operation in result.operations] == expected
 
 
-@pytest.mark.parametrize(
+@every(
     ("old", "new", "reason"),
     [
         (",Aggregated,440,", ",Aggregated,0,", "no requests"),
@@ -135,7 +136,7 @@ def counts_of(path: Path, rows: Sequence[tuple[int, int, int]]) -> list[tuple[fl
     return [(each.end_s - each.begin_s, each.completed + each.failed, each.failed) for each in operation.intervals]
 
 
-@pytest.mark.parametrize(
+@every(
     ("rows", "expected"),
     [
         # Users are started; a row is late; two rows are written in one second; a stall until the end.
@@ -160,7 +161,7 @@ def test_a_reset_is_noted_and_its_total_is_unknown(tmp_path: Path) -> None:
     assert result.operations[0].total is None
 
 
-@pytest.mark.parametrize(
+@every(
     ("rows", "reason"),
     [
         (((0, 0, 0),), "no requests"),

@@ -12,6 +12,7 @@ from collector.load_results.client_result import ClientResult
 from collector.load_results.format_registry import recognised_format
 from collector.load_results.formats import nosqlbench_histostats
 from collector.load_results.result_checks import require_sound
+from tests.every import every
 
 CAPTURE = Path(__file__).parents[2] / "captures" / "clients" / "nosqlbench-histostats.csv"
 TIMES = CommandTimes(1_700_000_000.0, 1_700_000_100.0)
@@ -139,7 +140,7 @@ def test_an_incomplete_last_row_is_ignored_with_a_note(tmp_path: Path) -> None:
     assert "incomplete" in result.notes[0]
 
 
-@pytest.mark.parametrize(
+@every(
     "damaged",
     [
         row("a.cycles").replace(",10,", ",-10,"),

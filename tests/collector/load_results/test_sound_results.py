@@ -47,7 +47,7 @@ def of_latte(path: Path, change: Callable[[dict[str, Any]], object]) -> ClientRe
     return sound(path)
 
 
-@pytest.mark.parametrize(
+@every(
     "change",
     [
         lambda result: result["log"][0].update(req_error_count=float("inf")),

@@ -12,6 +12,7 @@ from collector.load_results.client_format import ClientFormatError, CommandTimes
 from collector.load_results.client_result import ClientResult, Operation
 from collector.load_results.format_registry import read_as, recognised_format
 from collector.load_results.result_checks import doubts, require_sound
+from tests.every import every
 
 CAPTURES = Path(__file__).parents[2] / "captures" / "clients"
 TLP, EASY = CAPTURES / "tlp-stress.csv", CAPTURES / "easy-cass-stress.csv"
@@ -123,7 +124,7 @@ def test_variants_with_other_columns_are_read_by_their_names(tmp_path: Path) -> 
     assert bounds(operation(result, "reads")) == pytest.approx([0, 3])
 
 
-@pytest.mark.parametrize(
+@every(
     ("old", "new", "reason"),
     [
         (",,Mutations,,,Reads,,,Deletes,,,Errors,\n", "", "names for its columns"),

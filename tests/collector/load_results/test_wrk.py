@@ -204,7 +204,7 @@ def test_without_percentiles_there_is_a_hint(tmp_path: Path) -> None:
     assert "--latency" in result.notes[0]
 
 
-@pytest.mark.parametrize(
+@every(
     ("old", "new", "reason"),
     [
         ("Requests/sec", "", "totals of the last run are missing"),

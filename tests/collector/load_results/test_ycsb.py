@@ -278,7 +278,7 @@ def test_a_summary_that_contradicts_itself_has_a_note(tmp_path: Path) -> None:
     assert any("states 1,000 operations" in note for note in doubts(result))
 
 
-@pytest.mark.parametrize(
+@every(
     ("old", "new"),
     [
         ("RunTime(ms), 10000", "RunTime(ms), -5"),

@@ -299,15 +299,14 @@ def test_a_bucket_count_beyond_64_bits_is_damage(
     assert reads_with(tmp_path / "x", malformed, intact)[0] == (80, 2)
 
 
-@pytest.mark.parametrize("field", HEADS)
+@every(("field", "value"), some_of([(field, value) for field, values in HEADS.items() for value in values]))
 def test_a_malformed_header_does_not_affect_other_nodes(
-    tmp_path: Path, lines: tuple[list[bytes], Path], field: str
+    tmp_path: Path, lines: tuple[list[bytes], Path], field: str, value: object
 ) -> None:
     original, intact = lines
-    for value in some_of(HEADS[field]):
-        head = {**json.loads(original[0])["head"], field: value}
-        reads = reads_with(tmp_path / "x", [changed(original[0], {"head": head}), *original[1:]], intact)
-        assert all(answered in (1, 2) for _, answered in reads.values())
+    head = {**json.loads(original[0])["head"], field: value}
+    reads = reads_with(tmp_path / "x", [changed(original[0], {"head": head}), *original[1:]], intact)
+    assert all(answered in (1, 2) for _, answered in reads.values())
 
 
 def test_unknown_fields_of_a_newer_version_are_ignored(tmp_path: Path, lines: tuple[list[bytes], Path]) -> None:
