@@ -15,6 +15,7 @@ from collector.load_results.jmeter_table import MAX_RECORD_BYTES
 from collector.load_results.unpacked_files import HEAD_BYTES
 from tests.collector.load_results import k6_output
 from tests.collector.load_results.k6_output import json_text
+from tests.examples import IS_THOROUGH
 
 CAPTURE = Path(__file__).parents[2] / "captures" / "clients" / "jmeter.csv"
 HEADER = "timeStamp,elapsed,label,responseCode,success\n"
@@ -101,7 +102,7 @@ def test_a_quote_that_is_not_closed_does_not_stop_reading(tmp_path: Path) -> Non
     assert file.malformed == 1
 
 
-@pytest.mark.parametrize("chunk_bytes", [100, 1 << 18])
+@pytest.mark.parametrize("chunk_bytes", [100 if IS_THOROUGH else 1000, 1 << 18])
 def test_jmeters_capture_has_the_counts_of_the_import(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk_bytes: int
 ) -> None:
