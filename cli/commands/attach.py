@@ -12,11 +12,11 @@ from pathlib import Path
 import click
 
 from cli.errors import CasstatError, errors_as
-from cli.jolokia_policy import FILE
 from cli.line.node_selection import LineSettings, nodes_here
 from cli.parameters.access_options import TRUSTED_USER, JolokiaSettings, password_in
 from cli.setup.attach.attach_steps import Agent, Task
 from cli.setup.attach.target_process import chosen
+from cli.setup.demo.java_runtime import POLICY_FILE
 from exporters.api.sockets import ListenError, parse_address
 
 GROUP = "watch"
@@ -42,7 +42,7 @@ def _listen(context: click.Context, parameter: click.Parameter, value: str) -> t
 
 def _print_policy(context: click.Context, _parameter: click.Parameter, is_given: bool) -> None:
     if is_given:
-        click.echo(FILE.read_text(), nl=False)
+        click.echo(POLICY_FILE.read_text(), nl=False)
         context.exit()
 
 

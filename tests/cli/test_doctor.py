@@ -13,10 +13,10 @@ from xml.etree import ElementTree
 import pytest
 
 from cli.commands import attach
-from cli.jolokia_policy import FILE
 from cli.line.node_selection import LineSettings
 from cli.parameters.access_options import JolokiaSettings
 from cli.setup.attach.target_process import Runner, callers
+from cli.setup.demo.java_runtime import POLICY_FILE
 from cli.setup.doctor import (
     check_clock,
     check_jolokia,
@@ -495,7 +495,7 @@ def test_operations_that_casstat_does_not_read_are_named_once_they_occur() -> No
 
 
 def test_the_policy_allows_casstats_origin_and_only_reading() -> None:
-    policy = ElementTree.fromstring(FILE.read_text())  # noqa: S314 - our own file
+    policy = ElementTree.fromstring(POLICY_FILE.read_text())  # noqa: S314 - our own file
     assert [element.text for element in policy.iterfind("commands/command")] == ["read", "search", "version"]
     operations = [element.text for element in policy.iterfind("allow//operation")]
     assert operations == ["values()", "getKeyspaceReplicationInfo(java.lang.String)"]

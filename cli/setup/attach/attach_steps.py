@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cli.errors import CasstatError
-from cli.jolokia_policy import FILE
 from cli.parameters.access_options import JOLOKIA, hint_for
 from cli.setup.attach import target_process
 from cli.setup.attach.target_process import AT_START, DISABLED, TIMEOUT_S, Done
 from cli.setup.demo.background_process import bind_error
+from cli.setup.demo.java_runtime import POLICY_FILE
 from collector.model.snapshot import SourceError
 from collector.node.host.cassandra_processes import DEFAULT_URL, LocalNode, local_pid
 from collector.node.host.trust import file_problem, listener_problem
@@ -76,7 +76,7 @@ def options_file(agent: Agent, pid: int, owner: tuple[int, int]) -> Iterator[Pat
     """
     name = f"casstat-{secrets.token_hex(8)}"
     inside, folder = Path("/tmp", name), Path("/proc", str(pid), "root", "tmp", name)  # noqa: S108 - unpredictable name
-    texts = {"policy.xml": FILE.read_text(), "agent.properties": _properties(agent, inside / "policy.xml")}
+    texts = {"policy.xml": POLICY_FILE.read_text(), "agent.properties": _properties(agent, inside / "policy.xml")}
     try:
         _write(folder, {name: text.encode() for name, text in texts.items()}, owner)
         yield inside / "agent.properties"

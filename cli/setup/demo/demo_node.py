@@ -9,10 +9,8 @@ from pathlib import Path
 
 import psutil
 
-from cli.jolokia_policy import FILE as POLICY
-from cli.jolokia_policy import policy_option
 from cli.setup.demo.background_process import alive, end, listens, read_pid_file, require_free, write_pid_file
-from cli.setup.demo.java_runtime import DemoError, find_java
+from cli.setup.demo.java_runtime import POLICY_FILE, DemoError, find_java, policy_option
 
 YAML = """cluster_name: {cluster}
 num_tokens: 16
@@ -167,7 +165,7 @@ def write_configuration(spec: NodeSpec) -> None:
     (conf / "cassandra.yaml").write_text(yaml)
     (conf / "logback.xml").write_text(LOGBACK.format(home=spec.home))
     (conf / "logback-tools.xml").write_text(LOGBACK_TOOLS)
-    (conf / POLICY.name).write_text(POLICY.read_text())
+    (conf / POLICY_FILE.name).write_text(POLICY_FILE.read_text())
     spec.nodetool.parent.mkdir(exist_ok=True)
     java, main = spec.java, NODETOOL_MAIN
     if spec.version.startswith("3."):
@@ -184,17 +182,8 @@ def write_configuration(spec: NodeSpec) -> None:
 def _compile_nodetool_3(spec: NodeSpec, java: Path) -> None:
     source = spec.home / "conf" / f"{NODETOOL_3_MAIN}.java"
     source.write_text(NODETOOL_3)
-    command: list[str | Path] = [
-        java.with_name("javac"),
-        "--release",
-        "8",
-        "-nowarn",
-        "-cp",
-        f"{spec.jars}/*",
-        "-d",
-        source.parent,
-        source,
-    ]
+    options = ("--release", "8", "-nowarn", "-cp", f"{spec.jars}/*", "-d", source.parent)
+    command = [java.with_name("javac"), *options, source]
     try:
         subprocess.run(command, capture_output=True, check=True, timeout=START_TIMEOUT_S)
     except (OSError, subprocess.SubprocessError) as error:
@@ -216,7 +205,7 @@ def command(spec: NodeSpec) -> list[str]:
     }
     agents = [f"-javaagent:{jar}" for jar in spec.jars.glob("jamm-*.jar")]
     if spec.jolokia is not None:
-        policy = policy_option(spec.home / "conf" / POLICY.name)
+        policy = policy_option(spec.home / "conf" / POLICY_FILE.name)
         agents.append(f"-javaagent:{spec.jolokia}=host={spec.address},port={JOLOKIA_PORT},{policy}")
     return [
         str(spec.java),

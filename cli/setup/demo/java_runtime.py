@@ -1,4 +1,4 @@
-"""Finds a Java runtime for Cassandra, and downloads Cassandra and Jolokia through Maven."""
+"""Finds a Java runtime for Cassandra, downloads Cassandra and Jolokia through Maven, and has a policy for Jolokia."""
 
 import importlib.util
 import re
@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+import cli
 from cli.errors import CasstatError
 from collector.printable import count_text
 
@@ -15,6 +16,10 @@ JOLOKIA = "2.3.0"
 # Jolokia 2's artifact has a different name from Jolokia 1's, and its self-contained jar needs a classifier.
 JOLOKIA_1 = "org.jolokia:jolokia-jvm:{version}"
 JOLOKIA_2 = "org.jolokia:jolokia-agent-jvm:{version}:jar:javaagent"
+POLICY_FILE = Path(cli.__file__).with_name("jolokia-access.xml")
+"""Jolokia's policy for casstat, which allows reading only; it has the name that Jolokia's documentation uses."""
+PRINT_POLICY = ("attach", "--print-policy")
+"""The arguments with which casstat prints the policy."""
 SYSTEM = Path("/usr/lib/jvm")
 # Cassandra versions 4.0 to 5.0 run on Java 17, although 4.0 and 4.1 officially support only Java 8 and 11. Cassandra
 # 3.11 does not start on anything newer than Java 11.
@@ -38,6 +43,11 @@ _ERROR = re.compile(r"\[ERROR\].*(?:Failed|Could not)")
 
 class DemoError(CasstatError):
     """A failure of the demo cluster."""
+
+
+def policy_option(path: Path | str) -> str:
+    """Return the option that makes Jolokia's agent load the policy at `path`."""
+    return f"policyLocation=file://{path}"
 
 
 def find_java(environ: Mapping[str, str], version: str = "") -> Path:

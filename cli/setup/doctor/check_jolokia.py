@@ -261,18 +261,9 @@ def _filled(value: str, jolokia: Jolokia) -> str:
 def _start(case: ExaminedNode, jolokia: Jolokia) -> tuple[str, ...]:
     """Return the fixes that load Jolokia into the node, or commands that use a Jolokia agent that is running."""
     if not is_this_machine(jolokia.host):
-        words = (
-            "attach",
-            "--jar",
-            "JAR",
-            "--listen",
-            f"{_in_url(jolokia.host) if _is_ip_address(jolokia.host) else 'ADDRESS'}:{jolokia.port}",
-            "--user",
-            "USER",
-            "--password-file",
-            "FILE",
-        )
-        return (f"on {jolokia.host}: {shlex.join(['casstat', *words])}",)
+        listen = f"{_in_url(jolokia.host) if _is_ip_address(jolokia.host) else 'ADDRESS'}:{jolokia.port}"
+        words = ("--jar", "JAR", "--listen", listen, "--user", "USER", "--password-file", "FILE")
+        return (f"on {jolokia.host}: {shlex.join(['casstat', 'attach', *words])}",)
     node = case.chosen or (case.here[0] if len(case.here) == 1 else None)
     if node is not None:
         return attach(case, node)

@@ -8,25 +8,18 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from cli.jolokia_policy import FILE, PRINT, policy_option
 from cli.setup.attach.target_process import SERVER, Runner, callers
 from cli.setup.demo.background_process import is_free
 from cli.setup.demo.demo_cluster import cache_folder
-from cli.setup.demo.java_runtime import JOLOKIA, JOLOKIA_1, JOLOKIA_2
+from cli.setup.demo.java_runtime import JOLOKIA, JOLOKIA_1, JOLOKIA_2, POLICY_FILE, PRINT_POLICY, policy_option
 from cli.setup.doctor.examined_node import ExaminedNode
 from collector.node.host.cassandra_processes import UNKNOWN_ID, LocalNode
 from collector.node.host.trust import file_problem
 
 NAME = re.compile(r"jolokia(?:-agent)?-jvm-.*\.jar|jolokia-jvm\.jar")
 FOLDERS = (
-    "/usr/share/java",
-    "/usr/share/jolokia",
-    "/usr/share/cassandra",
-    "/usr/share/cassandra/lib",
-    "/usr/local/share/java",
-    "/opt/jolokia",
-    "/opt/cassandra/lib",
-    "/opt/bitnami/cassandra/lib",
+    *("/usr/share/java", "/usr/share/jolokia", "/usr/share/cassandra", "/usr/share/cassandra/lib"),
+    *("/usr/local/share/java", "/opt/jolokia", "/opt/cassandra/lib", "/opt/bitnami/cassandra/lib"),
 )
 DOWNLOAD = "https://jolokia.org/download.html"
 FIRST_PORT, PORTS = 8778, 20
@@ -77,12 +70,12 @@ def _java_without_server(case: ExaminedNode, node: LocalNode) -> Path | None:
 
 def policy_path(case: ExaminedNode) -> Path:
     """Return the path for Jolokia's policy, in the node's configuration directory."""
-    return CONFIGURATION / Path(case.configuration(ENV)).with_name(FILE.name)
+    return CONFIGURATION / Path(case.configuration(ENV)).with_name(POLICY_FILE.name)
 
 
 def print_policy(case: ExaminedNode, path: Path) -> str:
     """Return the command that writes Jolokia's read-only policy to `path`."""
-    return f"{case.advice.command(*PRINT)} > {shlex.quote(str(path))}"
+    return f"{case.advice.command(*PRINT_POLICY)} > {shlex.quote(str(path))}"
 
 
 def at_start(case: ExaminedNode, option: str) -> str:
@@ -92,15 +85,8 @@ def at_start(case: ExaminedNode, option: str) -> str:
 
 def _fetch(jar: Path, artifact: str) -> str:
     if shutil.which("mvn"):
-        return shlex.join(
-            [
-                "mvn",
-                "--strict-checksums",
-                "dependency:copy",
-                f"-Dartifact={artifact}",
-                f"-DoutputDirectory={jar.parent}",
-            ]
-        )
+        properties = (f"-Dartifact={artifact}", f"-DoutputDirectory={jar.parent}")
+        return shlex.join(["mvn", "--strict-checksums", "dependency:copy", *properties])
     return f"download {jar.name} from {DOWNLOAD} to {jar.parent}"
 
 

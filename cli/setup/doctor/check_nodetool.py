@@ -22,12 +22,8 @@ TIMEOUT_S = 30.0
 
 PASSWORD = {"jmx_password_file": "FILE"}
 CREDENTIALS = {"jmx_user": "USER", **PASSWORD}
-USUAL = (
-    "/usr/share/cassandra/bin/nodetool",
-    "/usr/lib/cassandra/bin/nodetool",
-    "/opt/cassandra/bin/nodetool",
-    "/usr/local/cassandra/bin/nodetool",
-    "/opt/bitnami/cassandra/bin/nodetool",
+USUAL = tuple(
+    f"{folder}/cassandra/bin/nodetool" for folder in ("/usr/share", "/usr/lib", "/opt", "/usr/local", "/opt/bitnami")
 )
 
 

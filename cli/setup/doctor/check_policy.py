@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cli.jolokia_policy import FILE, policy_option
+from cli.setup.demo.java_runtime import POLICY_FILE, policy_option
 from cli.setup.doctor.check_jolokia_agent import CONFIGURATION, ENV, attach, find_jar, policy_path, print_policy
 from cli.setup.doctor.examined_node import ExaminedNode, Finding, ok, problem, warning
 from collector.model.mbean import METRICS, Labels, MBean, MBeanRequest, mbean_requests
@@ -33,19 +33,11 @@ WITNESSES = (
 POLICY_SUBJECT = "policy"
 # An operation and an attribute that do not exist, on MBeans through which code can be run.
 _STORAGE = "org.apache.cassandra.db:type=StorageService"
+_RUNNING_CODE = ("com.sun.management:type=DiagnosticCommand", "com.sun.management:type=HotSpotDiagnostic", _STORAGE)
 CHANGES = (
-    *(
-        {"type": "exec", "mbean": mbean, "operation": "casstatProbe"}
-        for mbean in (
-            "com.sun.management:type=DiagnosticCommand",
-            "com.sun.management:type=HotSpotDiagnostic",
-            _STORAGE,
-        )
-    ),
-    *(
-        {"type": "write", "mbean": mbean, "attribute": "CasstatProbe", "value": 0}
-        for mbean in ("java.lang:type=Memory", _STORAGE)
-    ),
+    *({"type": "exec", "mbean": mbean, "operation": "casstatProbe"} for mbean in _RUNNING_CODE),
+    {"type": "write", "mbean": "java.lang:type=Memory", "attribute": "CasstatProbe", "value": 0},
+    {"type": "write", "mbean": _STORAGE, "attribute": "CasstatProbe", "value": 0},
 )
 OPERATION = f"<allow><mbean><name>{METRICS}*</name><operation>values()</operation></mbean></allow>"
 
@@ -223,9 +215,9 @@ def _attached_again(case: ExaminedNode) -> tuple[str, ...]:
     node = case.chosen
     jar = find_jar(case, node) if node else None
     if node is None or jar is None:
-        option = policy_option(CONFIGURATION / FILE.name)
+        option = policy_option(CONFIGURATION / POLICY_FILE.name)
         return (
-            print_policy(case, CONFIGURATION / FILE.name),
+            print_policy(case, CONFIGURATION / POLICY_FILE.name),
             f"then: add {option} to the options of Jolokia's agent, and restart the node",
         )
     detach = case.advice.command("attach", "--detach", "--jar", jar, str(node.pid))
