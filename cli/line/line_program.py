@@ -12,7 +12,7 @@ import click
 
 from cli.errors import CasstatError, errors_as, note
 from cli.line import node_selection
-from cli.line.line_recorder import EventFile
+from cli.line.line_recorder import EventFile, journal_limits, open_journal, recorded
 from cli.line.node_selection import HOST_ONLY, Contact, LineSettings, TransportFactory, first_contact, nodes_here
 from cli.line.row_printer import InitialHeader, OutputOptions, print_rows, view_for_sample, view_with_devices
 from collector.model.clock import Clock, SystemClock, first_tick_in_s, ticks
@@ -29,6 +29,7 @@ from collector.node.metrics.tables import is_system_keyspace
 from collector.node.node_sampler import NameOverrides, NodeSampler, Source
 from collector.node.selection import DEFAULT_TABLES, Selection, Table
 from collector.printable import one_line
+from collector.recording.writer import folder_name
 from exporters.rows.operation_columns import Operations
 from exporters.rows.view import View
 
@@ -105,10 +106,6 @@ def run(settings: LineSettings) -> None:
         aligned = settings.write is not None
         snapshots = sampler.snapshots(ticks(clock, interval_s, aligned=aligned), interval_s)
         if settings.write is not None:
-            # Imported here because the compressor is slow to import.
-            from cli.line.line_recorder import journal_limits, open_journal, recorded
-            from collector.recording.writer import folder_name
-
             folder = settings.write / folder_name(sampler.node)
             limits = journal_limits(settings.journal_limit, settings.journal_sync)
             journal = stack.enter_context(closing(open_journal(sampler, folder, limits, selection, interval_s, note)))

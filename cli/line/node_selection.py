@@ -21,15 +21,8 @@ from collector.http.access import CheckPeer
 from collector.model.clock import Clock
 from collector.model.snapshot import SourceError
 from collector.node.catalogue import BEANS, REPORTS
-from collector.node.host import trust
-from collector.node.host.cassandra_processes import (
-    DEFAULT_URL,
-    LocalNode,
-    NodeFacts,
-    local_nodes,
-    local_pid,
-    trusted_nodes,
-)
+from collector.node.host import cassandra_processes, trust
+from collector.node.host.cassandra_processes import DEFAULT_URL, LocalNode, NodeFacts, local_nodes
 from collector.node.jolokia.mbean_source import MBeanSource
 from collector.node.node_sampler import NodeSampler, Transport
 from collector.node.nodetool.runner import Connection, Nodetool, NodetoolStartError
@@ -126,7 +119,7 @@ def nodes_here(settings: LineSettings) -> NodesHere:
     users = users_of(settings.jolokia)
     found = local_nodes()
     others = tuple(node for node in found if node.uid not in users)
-    return NodesHere(tuple(trusted_nodes(found, users)), others, users)
+    return NodesHere(tuple(cassandra_processes.trusted_nodes(found, users)), others, users)
 
 
 def selected_node(settings: LineSettings, local_nodes: Sequence[LocalNode]) -> LocalNode | None:
@@ -319,7 +312,7 @@ def transport_factories(
         def pid_of(facts: NodeFacts) -> int | None:
             now = nodes_here(settings)
             # A node whose address is named may be another user's; one that is detected may not.
-            return local_pid(facts, now.nodes, now.others if settings.jolokia.jolokia else ())
+            return cassandra_processes.local_pid(facts, now.nodes, now.others if settings.jolokia.jolokia else ())
 
         yield "jolokia", lambda selection, clock: MBeanSource(jolokia, BEANS, selection, clock, pid_of)
     if settings.source == "jolokia" or (settings.source == "auto" and settings.jolokia.jolokia):

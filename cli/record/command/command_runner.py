@@ -27,16 +27,9 @@ from dataclasses import replace
 from typing import Any
 
 from cli.process_setup import Handler, handling, new_pipe, open_standard_streams
+from cli.record.command import supervised_command
 from cli.record.command.output_observers import IDLE_S, OutputLog, OutputObserver
-from cli.record.command.supervised_command import (
-    SUPERVISOR,
-    CommandResult,
-    Escalation,
-    TimeLimit,
-    lost_supervisor,
-    merged_reports,
-    result_in,
-)
+from cli.record.command.supervised_command import SUPERVISOR, CommandResult, Escalation, TimeLimit, result_in
 
 REPORT_BYTES = 1 << 12
 # How long to wait, after the command has ended, for output of processes that it left in the background.
@@ -116,7 +109,7 @@ class CommandRunner:
             self._limit.start()
             reports = self._relay(status)
             self._close_control()
-            result = result_in(reports) or lost_supervisor(reports, supervisor.wait())
+            result = result_in(reports) or supervised_command.lost_supervisor(reports, supervisor.wait())
             result = replace(result, is_interrupted=True) if self._is_interrupted else self._limit.judged(result)
             self._drain()
             self._observer.end()
@@ -188,7 +181,7 @@ class CommandRunner:
             if status in ready:
                 report = os.read(status, REPORT_BYTES)
                 received += report
-                reports = merged_reports(received)
+                reports = supervised_command.merged_reports(received)
                 if not report or result_in(reports) is not None:
                     return reports
             if self._keys is not None:

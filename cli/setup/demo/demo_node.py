@@ -182,8 +182,8 @@ def write_configuration(spec: NodeSpec) -> None:
 def _compile_nodetool_3(spec: NodeSpec, java: Path) -> None:
     source = spec.home / "conf" / f"{NODETOOL_3_MAIN}.java"
     source.write_text(NODETOOL_3)
-    options = ("--release", "8", "-nowarn", "-cp", f"{spec.jars}/*", "-d", source.parent)
-    command = [java.with_name("javac"), *options, source]
+    options = ("--release", "8", "-nowarn", "-cp", f"{spec.jars}/*", "-d", str(source.parent))
+    command = [str(java.with_name("javac")), *options, str(source)]
     try:
         subprocess.run(command, capture_output=True, check=True, timeout=START_TIMEOUT_S)
     except (OSError, subprocess.SubprocessError) as error:

@@ -14,19 +14,10 @@ from urllib.parse import urlsplit
 
 from cli.line.node_selection import peer_check
 from cli.parameters.access_options import connect
-from cli.setup.doctor import check_policy
+from cli.setup.doctor import check_policy, examined_node
 from cli.setup.doctor.check_jolokia_agent import NODELAY, at_start, attach
 from cli.setup.doctor.check_policy import POLICY
-from cli.setup.doctor.examined_node import (
-    EXAMPLE_URL,
-    ExaminedNode,
-    Finding,
-    alternatives,
-    has_problem,
-    ok,
-    problem,
-    warning,
-)
+from cli.setup.doctor.examined_node import EXAMPLE_URL, ExaminedNode, Finding, ok, problem, warning
 from collector.file_access import SecretError, read_password
 from collector.http.access import Reason
 from collector.model.mbean import METRICS, properties
@@ -136,7 +127,7 @@ def _check(case: ExaminedNode, jolokia: Jolokia) -> Transport:
     if case.chosen and case.settings.jmx_port and pid != case.chosen.pid:
         return Transport((_other_node(case, jolokia, case.chosen, pid),))
     findings = check_policy.examine(case, jolokia)
-    if has_problem(findings):
+    if examined_node.has_problem(findings):
         return Transport(tuple(findings))
     version = one_line(release.get("value", ""))
     latencies_s = [_latency_s(jolokia) for _ in range(TIMES)]
@@ -242,7 +233,7 @@ def _fixes(case: ExaminedNode, jolokia: Jolokia, error: JolokiaError) -> tuple[s
     if error.reason is Reason.UNTRUSTED:
         # Not a complete command: following it for an imitation would reveal the password.
         lines = (case.advice.line(jolokia=jolokia.url), case.advice.line(trusted_user="USER"))
-        return alternatives(f"if that user runs your node: {line}" for line in lines)
+        return examined_node.alternatives(f"if that user runs your node: {line}" for line in lines)
     if error.reason in _CHANGES:
         changes = {option: _filled(value, jolokia) for option, value in _CHANGES[error.reason].items()}
         return (case.advice.line(**changes),)
@@ -267,7 +258,7 @@ def _start(case: ExaminedNode, jolokia: Jolokia) -> tuple[str, ...]:
     node = case.chosen or (case.here[0] if len(case.here) == 1 else None)
     if node is not None:
         return attach(case, node)
-    return alternatives(case.advice.line(jolokia=node.url) for node in case.here if node.url)
+    return examined_node.alternatives(case.advice.line(jolokia=node.url) for node in case.here if node.url)
 
 
 def _in_url(host: str) -> str:
