@@ -16,23 +16,11 @@ import click
 
 from cli import run_folder
 from cli.errors import CasstatError, echo, errors_as
+from cli.experiments import experiment_runs
 from cli.experiments.capacity_steps import RecordedStep, Settling, recorded_step
-from cli.experiments.experiment_runs import (
-    Experiment,
-    common_settings,
-    draw_plots,
-    set_aside_unfinished,
-    settings_differences,
-    write_texts,
-)
-from cli.parameters.parameter_values import (
-    HOST_PLACEHOLDERS,
-    PlaceholderError,
-    filled,
-    filled_except_hosts,
-    placeholders,
-    require_match,
-)
+from cli.experiments.experiment_runs import Experiment
+from cli.parameters import parameter_values
+from cli.parameters.parameter_values import PlaceholderError, filled, filled_except_hosts, placeholders, require_match
 from cli.process_setup import interruptible, open_standard_streams
 from cli.record.record_program import Around, RecordedRun, RecordSettings, recorded_run, redactor_of, require_valid
 from cli.run_folder import RUNS_SUBFOLDER, STATE_FILE
@@ -43,15 +31,7 @@ from collector.runs.parameter_sweep import SweepSettings, require_command
 from collector.runs.run_texts import accepted_name, command_name
 from collector.stored_json import read_content, value_of
 from exporters.charts.experiment_plots import capacity_plots
-from exporters.results.capacity.capacity_output import (
-    HEADER,
-    conclusions,
-    csv_text,
-    json_text,
-    markdown_text,
-    step_line,
-    step_text,
-)
+from exporters.results.capacity import capacity_output
 from exporters.results.capacity.search import SearchPlan, SearchResult, Step, StepResult, search
 from exporters.results.capacity.step_verdict import Failure, StepData, Verdict, rate_text, step_verdict
 from exporters.results.summary.conditions import Condition, is_summary_column, similar_column
@@ -125,12 +105,12 @@ def capacity(options: CapacityOptions, recording: Recording = Recording()) -> in
     name = accepted_name(redactor.text(options.record.name)) if options.record.name else generator
     folder = options.record.folder or run_folder.default_folder(name, begin_s)
     state = SearchState(
-        common_settings(options.record, redactor),
+        experiment_runs.common_settings(options.record, redactor),
         tuple(objective.text for objective in options.objectives),
         options.plan,
     )
     with interruptible(), SEARCHES.opened(folder, state, resume=options.resume) as begun:
-        set_aside_unfinished(folder, {step.folder for step in begun.steps})
+        experiment_runs.set_aside_unfinished(folder, {step.folder for step in begun.steps})
         return _Search(options, recording, name, generator, folder, begun).run()
 
 
@@ -138,7 +118,7 @@ def _require_sound(options: CapacityOptions) -> None:
     """Check the options before anything starts. Raises click.UsageError and CasstatError."""
     record = options.record
     require_valid(record)
-    hosts = HOST_PLACEHOLDERS if record.client_hosts else ()
+    hosts = parameter_values.HOST_PLACEHOLDERS if record.client_hosts else ()
     with errors_as(click.UsageError, PlaceholderError):
         require_match(record.command, [RATE], others=[DURATION, *hosts], option="")
         filled(record.clients, {RATE: "", DURATION: ""})
@@ -181,7 +161,7 @@ def _read_state(folder: Path) -> SearchState:
 
 def _differences(saved: SearchState, wanted: SearchState) -> Iterator[str]:
     """Yield how a saved search differs from the wanted one."""
-    yield from settings_differences(saved.settings, wanted.settings)
+    yield from experiment_runs.settings_differences(saved.settings, wanted.settings)
     if saved.objectives != wanted.objectives:
         yield f"its objectives are '{', '.join(saved.objectives)}' instead of '{', '.join(wanted.objectives)}'"
     if saved.plan != wanted.plan:
@@ -223,7 +203,7 @@ class _Search:
         """Run the steps that are missing, and print and write the result; return the exit status."""
         problem = self._search()
         result = SearchResult(self._options.objectives, self._results, problem, self._generator)
-        for line in conclusions(result):
+        for line in capacity_output.conclusions(result):
             echo(line)
         _write_results(self._folder, self._name, self._state, result)
         echo(self._folder, err=True)
@@ -272,7 +252,7 @@ class _Search:
             # Nothing is printed before it is known that the first step can be recorded.
             self._show_header()
             if not self._options.record.quiet:
-                echo(step_text(number, step, self._options.record.warm_up), err=True)
+                echo(capacity_output.step_text(number, step, self._options.record.warm_up), err=True)
             with self._settling.around(plan):
                 yield
 
@@ -292,7 +272,7 @@ class _Search:
 
     def _show_header(self) -> None:
         if not self._has_header:
-            echo(HEADER)
+            echo(capacity_output.HEADER)
         self._has_header = True
 
     def _settings(self, step: Step, name: str) -> RecordSettings:
@@ -343,7 +323,7 @@ class _Search:
         self._results.append(result)
         latency_column = SearchResult(self._options.objectives, ()).latency_column
         self._show_header()
-        echo(step_line(len(self._results), result, latency_column))
+        echo(capacity_output.step_line(len(self._results), result, latency_column))
         return verdict
 
     def _require_columns(self, recorded: RecordedStep) -> None:
@@ -365,14 +345,14 @@ def _step_folder(number: int, rate: str) -> str:
 def _write_results(folder: Path, name: str, state: SearchState, result: SearchResult) -> None:
     """Write the tables and the plot; if the plot cannot be drawn, print why. Raises CasstatError."""
     texts = {
-        "results.md": markdown_text(result, state.settings.command),
-        "results.csv": csv_text(result),
-        "results.json": json_text(result, state.settings.command),
+        "results.md": capacity_output.markdown_text(result, state.settings.command),
+        "results.csv": capacity_output.csv_text(result),
+        "results.json": capacity_output.json_text(result, state.settings.command),
     }
-    write_texts(folder, texts)
+    experiment_runs.write_texts(folder, texts)
     facts = [
         f"load generator: {result.generator}",
         f"command: {join(state.settings.command)}",
         f"objectives: {', '.join(state.objectives)}",
     ]
-    draw_plots(folder, name, facts, capacity_plots(result))
+    experiment_runs.draw_plots(folder, name, facts, capacity_plots(result))

@@ -20,15 +20,8 @@ from cli.recordings.recording_arguments import RESULT_SUFFIX, results_in, stored
 from cli.run_folder import LOG_FILE
 from cli.runs.isolated_read import read_isolated, read_limited
 from collector.file_access import file_errors
-from collector.load_results import result_file
-from collector.load_results.client_format import (
-    AmbiguousFormatError,
-    ClientFormatError,
-    CommandTimes,
-    FormatChoice,
-    ResultClock,
-    UnknownFormatError,
-)
+from collector.load_results import client_format, result_file
+from collector.load_results.client_format import ClientFormatError, CommandTimes, FormatChoice
 from collector.load_results.client_result import ClientInterval, ClientResult, redacted_result
 from collector.load_results.format_registry import choice_of, client_formats, recognised_format
 from collector.load_results.load_span import MAX_OUTSIDE_S, LoadTimes, with_outside_note, with_stall
@@ -128,7 +121,7 @@ def _read(run: Run, path: Path, choice: FormatChoice, read: Reading) -> ClientRe
     times = _command_times(run)
     try:
         return read(path, choice, times)
-    except (UnknownFormatError, AmbiguousFormatError):
+    except (client_format.UnknownFormatError, client_format.AmbiguousFormatError):
         raise
     except ClientFormatError as error:
         if len(parts_within(times.clock, times)) > 1:
@@ -241,7 +234,7 @@ def _recognised(path: Path) -> str:
     """Return the name of a file's format; "" if it is not recognised. Prints if it has results of several formats."""
     try:
         return recognised_format(path).name if path.is_file() else ""
-    except AmbiguousFormatError as error:
+    except client_format.AmbiguousFormatError as error:
         note(f"{path}: not imported: {error}")
         return ""
     except (ClientFormatError, OSError):
@@ -281,9 +274,9 @@ def _on_run_clock(folder: Path, run: Run, path: Path, result: ClientResult) -> C
         if path.resolve().is_relative_to((folder / host.results).resolve()):
             return on_run_clock(result, _parts_of(folder, host, result), times, kind)
     is_from_here = not hosts and run.command is not None and Path(run.command.words[0]).name not in WAITING_COMMANDS
-    if kind == ResultClock.SHOWN and not is_from_here:
+    if kind == client_format.ResultClock.SHOWN and not is_from_here:
         # The clock of another machine may not have been set.
-        kind = ResultClock.EITHER
+        kind = client_format.ResultClock.EITHER
     return on_run_clock(result, times.clock or clock_parts(()), times, kind)
 
 
