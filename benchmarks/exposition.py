@@ -11,8 +11,7 @@ from prometheus_client.registry import Collector
 
 from benchmarks import simulated_recordings
 from benchmarks.figures import Figure
-from collector.model.identity import Identity
-from collector.model.snapshot import Snapshot
+from collector.model.snapshot import Identity, Snapshot
 from collector.simulation.simulated_cluster import CALM, simulated_cluster
 from exporters.metrics_page.page import Page
 from exporters.metrics_page.rendering import Options

@@ -18,7 +18,7 @@ from collector.merge.grid import Grid
 from collector.merge.merge import merge
 from collector.merge.merge_job import DEFAULT_S, Job, Merged, NodeRun
 from collector.merge.recordings import recordings, sessions
-from collector.model.sample import Rate
+from collector.model.snapshot import Rate
 from exporters.rows.merged_rows import Choice, table_of
 from tests.collector.merge.reference_merge import reference_merge
 

@@ -12,7 +12,7 @@ from threading import Event
 
 from benchmarks import simulated_recordings
 from benchmarks.figures import Figure
-from collector.model.identity import Identity
+from collector.model.snapshot import Identity
 from collector.node.node_sampler import SampleStream
 from collector.recording.journal_files import journal_files
 from collector.recording.reader import Entry, entries, read

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from urllib.parse import parse_qs, urlsplit
 
 from benchmarks.simulated_recordings import BEGIN_TIME_S
-from collector.model.sample import Sample
 from collector.model.sample_json import encoded
-from collector.model.snapshot import JOLOKIA_SOURCE, Tick
+from collector.model.snapshot import JOLOKIA_SOURCE, Sample, Tick
 from collector.node.catalogue import CATALOGUE
 from collector.node.node_sampler import SampleStream
 from collector.simulation.simulated_cluster import CALM, SimulatedNode, simulated_cluster

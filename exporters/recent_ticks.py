@@ -7,9 +7,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from threading import Lock
 
-from collector.model.identity import Identity, Placement
-from collector.model.sample import Sample
-from collector.model.snapshot import Snapshot, Tick
+from collector.model.snapshot import Identity, Placement, Sample, Snapshot, Tick
 from collector.recording.writer import Position
 
 # Number of ticks kept; each takes up to 0.1 MB of memory.

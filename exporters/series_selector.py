@@ -14,7 +14,7 @@ from fnmatch import translate
 from typing import TypeVar
 
 from collector.model.metric import Series
-from collector.model.sample import Sample
+from collector.model.snapshot import Sample
 from collector.node.catalogue import CATALOGUE
 
 _V = TypeVar("_V")

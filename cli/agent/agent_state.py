@@ -16,9 +16,7 @@ from cli.agent.sink_threads import Sinks
 from collector.file_access import replace_file
 from collector.merge.aggregation import placement_of
 from collector.model.clock import Clock
-from collector.model.identity import NOWHERE, Identity
-from collector.model.sample import Sample
-from collector.model.snapshot import Scrape, Snapshot, SourceError
+from collector.model.snapshot import NOWHERE, Identity, Sample, Scrape, Snapshot, SourceError
 from collector.node.host.host_source import identity_of
 from collector.node.host.kernel_files import read_text
 from collector.node.node_sampler import NodeSampler

@@ -14,7 +14,7 @@ from cli.errors import CasstatError
 from cli.install_hint import require_packages
 from cli.parameters.access_options import warn_of_sink
 from cli.process_setup import casstat_command
-from collector.model.identity import Identity
+from collector.model.snapshot import Identity
 from collector.printable import one_line
 from collector.recording.journal_upload import lost_ticks
 from collector.recording.object_store import ObjectStoreError, is_object_url, object_store_name, package_for

@@ -26,8 +26,7 @@ from collector.printable import one_line
 from collector.recording.writer import folder_name
 
 if TYPE_CHECKING:
-    from collector.model.sample import Sample
-    from collector.model.snapshot import Snapshot
+    from collector.model.snapshot import Sample, Snapshot
     from collector.recording.reader import Entry
 
 GROUP = "watch"

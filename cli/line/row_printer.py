@@ -15,7 +15,7 @@ from types import FrameType
 from cli.errors import note
 from cli.line.line_recorder import EventFile
 from collector.model.rates import Summary
-from collector.model.sample import Sample
+from collector.model.snapshot import Sample
 from collector.node.metrics.separate_writes import with_separate_writes
 from collector.printable import count_text, printable
 from exporters.rows import printed_rows

@@ -19,8 +19,7 @@ from collector.merge.grid import ClusterSample, SpanGrid
 from collector.merge.merge_job import Merged, NodeRun
 from collector.merge.node_settings import NEEDS as SETTING_NEEDS
 from collector.merge.node_settings import NodeSettings, settings_of
-from collector.model.sample import Sample
-from collector.model.snapshot import NEVER
+from collector.model.snapshot import NEVER, Sample
 from collector.recording.header import MAX_MEMORY_BYTES
 from collector.runs.run import TOTAL, Run, RunCondition, RunNode, RunPhase
 from exporters.results.comparison.run_settings import RunSettings, settings_texts

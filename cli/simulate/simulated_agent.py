@@ -11,9 +11,8 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from cli.agent.sink_threads import Sinks
-from collector.model.identity import Identity
 from collector.model.rates import restart_event, tick_events
-from collector.model.snapshot import JOLOKIA_SOURCE, Event, Scrape, Snapshot, Tick
+from collector.model.snapshot import JOLOKIA_SOURCE, Event, Identity, Scrape, Snapshot, Tick
 from collector.recording.header import Header
 from collector.recording.reader import Entry
 from collector.recording.writer import Position

@@ -11,7 +11,7 @@ from cli.recordings.views import View
 from collector.live.cluster_interval import ClusterEvent, State, dc_rack
 from collector.live.interval_assembler import MAX_EVENTS, MAX_NAME_CHARS, cluster_event, state_of
 from collector.merge.merge_job import Merged, NodeRun
-from collector.model.identity import IDENTITY_LABELS
+from collector.model.snapshot import IDENTITY_LABELS
 from collector.printable import one_line
 from collector.recording.header import MAX_MEMORY_BYTES
 from collector.runs.run import RunNode

@@ -15,9 +15,8 @@ from collector.agents.agent_connection import OK, AgentConnection, AgentError, E
 from collector.http.access import CLOSED, Access, Diagnostics, UntrustedServerError
 from collector.http.deadline_connection import Response
 from collector.live.cluster_interval import NodeInfo, dc_rack
-from collector.model.identity import Placement
-from collector.model.sample import Sample
 from collector.model.sample_json import MalformedSampleError, decoded
+from collector.model.snapshot import Placement, Sample
 from collector.printable import one_line
 
 CONNECT_TIMEOUT_S = 3.0

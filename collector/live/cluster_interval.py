@@ -7,10 +7,8 @@ from typing import NamedTuple
 
 from collector.merge import aggregation
 from collector.merge.aggregation import PartialAggregate
-from collector.model.identity import NOWHERE, Placement
 from collector.model.metric import Series
-from collector.model.sample import Sample
-from collector.model.snapshot import Tick
+from collector.model.snapshot import NOWHERE, Placement, Sample, Tick
 from collector.node.catalogue import CATALOGUE
 
 

@@ -21,12 +21,10 @@ from collector.live.cluster_interval import (
 )
 from collector.merge.grid import Grid
 from collector.model.histogram import Buckets
-from collector.model.identity import WATCHED
 from collector.model.metric import Series
 from collector.model.rates import Summary
-from collector.model.sample import Derived, Rate, Sample
 from collector.model.sample_json import MAX_BUCKETS
-from collector.model.snapshot import JOLOKIA_SOURCE, Event
+from collector.model.snapshot import JOLOKIA_SOURCE, WATCHED, Derived, Event, Rate, Sample
 from collector.node.catalogue import CATALOGUE
 from collector.node.metrics.separate_writes import with_separate_writes
 from collector.printable import one_line

@@ -7,8 +7,7 @@ from contextlib import closing, suppress
 from collector.live.agent_feed import FeedListener, unexpected_text
 from collector.live.cluster_interval import NodeInfo, dc_rack
 from collector.model.clock import SystemClock, ticks
-from collector.model.identity import IDENTITY_LABELS, Identity, Placement
-from collector.model.snapshot import Snapshot, SourceError, Tick
+from collector.model.snapshot import IDENTITY_LABELS, Identity, Placement, Snapshot, SourceError, Tick
 from collector.node.catalogue import BEANS
 from collector.node.host.host_source import identity_of
 from collector.node.jolokia.client import Jolokia

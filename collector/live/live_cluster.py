@@ -15,7 +15,7 @@ from collector.http.access import Access
 from collector.live.agent_feed import AgentFeed
 from collector.live.cluster_interval import ClusterInterval, NodeInfo
 from collector.live.interval_assembler import IntervalAssembler
-from collector.model.sample import Sample
+from collector.model.snapshot import Sample
 
 if TYPE_CHECKING:
     from collector.live.jolokia_feed import JolokiaFeed

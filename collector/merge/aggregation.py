@@ -14,10 +14,8 @@ from typing import TypeVar, cast
 
 from collector.model import histogram
 from collector.model.histogram import Buckets
-from collector.model.identity import WATCHED, Placement
 from collector.model.metric import Aggregation, Metric, Owner, Series
-from collector.model.sample import Derived, Rate, Sample
-from collector.model.snapshot import Tick
+from collector.model.snapshot import WATCHED, Derived, Placement, Rate, Sample, Tick
 from collector.node.catalogue import CATALOGUE
 from collector.recording.header import Header
 

@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import accumulate
 from math import ceil, floor, inf
 
-from collector.model.sample import Sample
+from collector.model.snapshot import Sample
 
 ANY_TIME = (-inf, inf)
 

@@ -11,8 +11,7 @@ from collector.merge.clock_correction import IDENTITY, ClockCorrection
 from collector.merge.grid import ANY_TIME, ClusterSample, Grid, NodeInterval, SpanGrid
 from collector.merge.recordings import Recording
 from collector.model.metric import Metric, Series
-from collector.model.sample import Sample
-from collector.model.snapshot import Event
+from collector.model.snapshot import Event, Sample
 from collector.recording.header import MAX_SERIES, Header
 from collector.recording.reader import Integrity
 

@@ -13,8 +13,7 @@ from collector.merge.grid import Grid, NodeInterval
 from collector.model import histogram
 from collector.model.histogram import Buckets
 from collector.model.metric import Series
-from collector.model.sample import Derived, Rate, Sample
-from collector.model.snapshot import Event, Tick
+from collector.model.snapshot import Derived, Event, Rate, Sample, Tick
 from collector.recording.header import Header
 from collector.recording.reader import Integrity
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from collector.merge.merge_job import NodeRun
-from collector.model.identity import IDENTITY_LABELS
 from collector.model.metric import Series
+from collector.model.snapshot import IDENTITY_LABELS
 from collector.node.metrics.tables import is_system_keyspace
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping
 from collector.model import histogram
 from collector.model.histogram import Buckets, LayoutError
 from collector.model.metric import Kind, Metric, Series, Value
-from collector.model.sample import Derived, Rate, Reading, Sample
-from collector.model.snapshot import Event, Scrape, Snapshot, Tick
+from collector.model.snapshot import Derived, Event, Rate, Reading, Sample, Scrape, Snapshot, Tick
 from collector.printable import count_text
 
 Catalogue = Mapping[str, Metric]

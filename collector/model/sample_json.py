@@ -20,10 +20,8 @@ from math import inf, isfinite
 from typing import Any, TypeVar
 
 from collector.model.histogram import TIMER_UNITS_S, Buckets, LayoutError, upper_bounds_of
-from collector.model.identity import Identity
 from collector.model.metric import Series
-from collector.model.sample import Derived, Rate, Sample
-from collector.model.snapshot import Event, Tick
+from collector.model.snapshot import Derived, Event, Identity, Rate, Sample, Tick
 
 Decoded = TypeVar("Decoded")
 MAX_BUCKETS = 512

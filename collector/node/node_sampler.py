@@ -11,8 +11,7 @@ from typing import Protocol
 from collector.model.clock import Backoff, Clock
 from collector.model.metric import Metric, Series
 from collector.model.rates import Readings, rates, update_readings
-from collector.model.sample import Derived, Sample
-from collector.model.snapshot import Scrape, Snapshot, SourceError, Tick, with_rounded_times
+from collector.model.snapshot import Derived, Sample, Scrape, Snapshot, SourceError, Tick, with_rounded_times
 from collector.node.catalogue import CATALOGUE, HOST
 from collector.node.host.cassandra_processes import DEFAULT_DATA, NodeFacts
 from collector.node.host.discovery import disks_of, has_separate_network, interface_of, is_this_machine

@@ -9,9 +9,8 @@ from math import floor
 from random import Random
 from uuid import UUID
 
-from collector.model.identity import Identity, Placement
 from collector.model.metric import ScrapeInterval, Series, Value, Values
-from collector.model.snapshot import JOLOKIA_SOURCE, Scrape, Snapshot, Tick, with_rounded_times
+from collector.model.snapshot import JOLOKIA_SOURCE, Identity, Placement, Scrape, Snapshot, Tick, with_rounded_times
 from collector.node.catalogue import CATALOGUE, HOST
 from collector.node.metrics.compaction import BEANS as COMPACTION_BEANS
 from collector.recording.header import Header

@@ -14,10 +14,9 @@ from random import Random
 from zlib import crc32
 
 from collector.model.histogram import COUNTS_WITH_ZERO, upper_bounds_of
-from collector.model.identity import IDENTITY_LABELS
 from collector.model.mbean import MBean
 from collector.model.metric import Kind, Metric, ScrapeInterval, Series
-from collector.model.snapshot import JOLOKIA_SOURCE
+from collector.model.snapshot import IDENTITY_LABELS, JOLOKIA_SOURCE
 from collector.node.catalogue import BEANS, HOST
 from collector.node.host.cpu import MODES
 from collector.node.metrics.decaying_percentiles import DECAYED

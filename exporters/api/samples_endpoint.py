@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from collector.model import sample_json
-from collector.model.sample import Sample
+from collector.model.snapshot import Sample
 from exporters.api.agent_api import AgentApi
 from exporters.api.auth import ip_of
 from exporters.api.responses import EVENTS, JSON, accept_quality, error_response, time_parameter

@@ -16,7 +16,7 @@ from collector.merge.grid import SpanGrid
 from collector.merge.merge_job import Merged, NodeRun
 from collector.merge.node_settings import NodeSettings, settings_of
 from collector.model.histogram import Buckets
-from collector.model.sample import Sample
+from collector.model.snapshot import Sample
 from collector.node.metrics.requests import OPERATIONS
 from collector.printable import count_text
 from collector.recording.header import Header

@@ -12,9 +12,8 @@ from math import isfinite, isnan, nan
 
 from collector.live.interval_assembler import OPERATION_MODE
 from collector.merge.aggregation import is_summed_over_nodes
-from collector.model.identity import WATCHED
 from collector.model.metric import Kind, Series
-from collector.model.sample import Sample
+from collector.model.snapshot import WATCHED, Sample
 from collector.node.catalogue import CATALOGUE
 from collector.node.metrics.requests import COUNTED, ERRORS, OPERATIONS, Operation
 from exporters.rows.columns import (

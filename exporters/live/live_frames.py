@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from collector.live.cluster_interval import ClusterInterval, CountedNode, NodeStatus
 from collector.live.live_cluster import LiveCluster, Plan, Request
-from collector.model.sample import Sample
+from collector.model.snapshot import Sample
 from exporters.live.frame import ALL, Frame, GroupFrame, History, NodeFrame, Rows, locations_of
 from exporters.live.live_columns import (
     COLUMNS,

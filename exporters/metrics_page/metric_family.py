@@ -14,8 +14,8 @@ from math import isfinite
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from collector.model.histogram import LayoutError, upper_bounds_of
-from collector.model.identity import IDENTITY_LABELS
 from collector.model.metric import Kind, Metric, ScrapeInterval, Series, Value
+from collector.model.snapshot import IDENTITY_LABELS
 
 INFO = "cassandra_info"
 INFO_HELP = "The node's versions and names as labels; always 1."

@@ -15,9 +15,8 @@ from typing import NamedTuple
 from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import Metric as PrometheusMetric
 
-from collector.model.identity import Identity
 from collector.model.metric import Metric, Series, Value
-from collector.model.snapshot import Event, Scrape, Snapshot
+from collector.model.snapshot import Event, Identity, Scrape, Snapshot
 from collector.node.catalogue import CATALOGUE
 from exporters.bounded_labels import BoundedLabels
 from exporters.metrics_page.metric_family import GZIP_LEVEL

@@ -14,7 +14,7 @@ from itertools import compress
 from math import isfinite
 
 from collector.model.metric import Kind, Metric, Series, WideColumn
-from collector.model.sample import Rate, Sample
+from collector.model.snapshot import Rate, Sample
 from collector.node.metrics.jvm import counts_pauses
 
 Cell = int | float | str | None

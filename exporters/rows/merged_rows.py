@@ -7,10 +7,8 @@ from functools import cached_property, lru_cache
 
 from collector.merge.aggregation import NAME
 from collector.merge.grid import ClusterSample
-from collector.model.identity import WATCHED
 from collector.model.metric import Series
-from collector.model.sample import Sample
-from collector.model.snapshot import NEVER
+from collector.model.snapshot import NEVER, WATCHED, Sample
 from collector.node.metrics.requests import OPERATIONS
 from exporters.rows.columns import DISK, INTERFACE, Cell, Column, cells_with_ends, rounded
 from exporters.rows.operation_columns import Operations

@@ -8,7 +8,7 @@ from functools import cached_property
 from collector.model import histogram
 from collector.model.histogram import Buckets
 from collector.model.metric import Series
-from collector.model.sample import Derived, Rate, Sample
+from collector.model.snapshot import Derived, Rate, Sample
 from collector.node.jolokia.table_budget import OTHERS
 from collector.node.metrics.decaying_percentiles import DECAYED
 from collector.node.metrics.requests import ERRORS, OPERATIONS, REQUESTS, Operation

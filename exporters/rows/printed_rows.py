@@ -11,8 +11,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
-from collector.model.sample import Sample
-from collector.model.snapshot import Event, Tick
+from collector.model.snapshot import Event, Sample, Tick
 from collector.printable import one_line, printable, printable_json
 from exporters.rows.columns import Cell, Column, cells, number, rounded
 from exporters.rows.table_rows import tables

@@ -8,8 +8,7 @@ from collector.merge import aggregation
 from collector.model import histogram
 from collector.model.histogram import Buckets
 from collector.model.metric import Series
-from collector.model.sample import Rate, Sample
-from collector.model.snapshot import NEVER
+from collector.model.snapshot import NEVER, Rate, Sample
 from collector.node.catalogue import CATALOGUE
 from collector.node.jolokia.table_budget import OTHERS
 from collector.node.metrics.tables import REMAINDERS

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from collector.model.sample import Sample
-from collector.model.snapshot import JOLOKIA_SOURCE, NODETOOL_OPERATIONS_SOURCE, Event
+from collector.model.snapshot import JOLOKIA_SOURCE, NODETOOL_OPERATIONS_SOURCE, Event, Sample
 from collector.node.catalogue import CATALOGUE
 from collector.node.metrics.requests import OPERATIONS
 from exporters.rows.columns import (

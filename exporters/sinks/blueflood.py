@@ -8,9 +8,8 @@ import time
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
-from collector.model.identity import NOWHERE, Identity, Placement
 from collector.model.metric import Metric
-from collector.model.sample import Sample
+from collector.model.snapshot import NOWHERE, Identity, Placement, Sample
 from collector.printable import one_line
 from exporters.metrics_page.rendering import Options
 from exporters.sinks.parts import store_responses

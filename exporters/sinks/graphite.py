@@ -14,9 +14,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 
 from collector.http.access import connection_failure
-from collector.model.identity import NOWHERE, Identity, Placement
 from collector.model.metric import Metric, Series
-from collector.model.sample import Sample
+from collector.model.snapshot import NOWHERE, Identity, Placement, Sample
 from exporters.metrics_page.rendering import Options
 from exporters.sinks.parts.points import PathCache, SampleSink, part, rows, tags, time_ms
 from exporters.sinks.parts.sink_url import Target

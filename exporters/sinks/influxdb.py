@@ -14,9 +14,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from collector.model.histogram import Buckets
-from collector.model.identity import NOWHERE, Identity, Placement
 from collector.model.metric import Metric, Series
-from collector.model.sample import Rate, Sample
+from collector.model.snapshot import NOWHERE, Identity, Placement, Rate, Sample
 from exporters.metrics_page.rendering import Options
 from exporters.sinks.parts import store_responses
 from exporters.sinks.parts.points import EVENTS, SampleSink, events, histogram_fields, owner_tags, tags, time_ms

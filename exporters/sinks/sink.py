@@ -13,9 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from prometheus_client.metrics_core import Metric
 
-from collector.model.identity import NOWHERE, Identity, Placement
-from collector.model.sample import Sample
-from collector.model.snapshot import Snapshot
+from collector.model.snapshot import NOWHERE, Identity, Placement, Sample, Snapshot
 from collector.recording.header import Header
 
 LiveFamilies = Callable[[], Iterable[Metric]]

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from collector.model.metric import Kind, Metric, Series, Value, Values
 from collector.model.rates import Readings, rates, update_readings
-from collector.model.sample import Rate, Sample
-from collector.model.snapshot import Scrape, Snapshot, Tick
+from collector.model.snapshot import Rate, Sample, Scrape, Snapshot, Tick
 
 COUNT = Metric("requests_total", Kind.COUNTER, "1", "Requests.", ("operation",))
 TIME = Metric("request_seconds_total", Kind.COUNTER, "seconds", "Their time.", ("operation",), scale=1e-6)

@@ -2,8 +2,7 @@
 
 from collector.model.histogram import Buckets, upper_bounds_of
 from collector.model.metric import Kind, Series
-from collector.model.sample import Derived, Rate, Sample
-from collector.model.snapshot import Event, Tick
+from collector.model.snapshot import Derived, Event, Rate, Sample, Tick
 from collector.node.catalogue import CATALOGUE
 from exporters.rows.view import View
 

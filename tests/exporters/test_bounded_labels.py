@@ -5,9 +5,8 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
-from collector.model.identity import Identity
 from collector.model.metric import Kind, Values
-from collector.model.snapshot import Snapshot, Tick
+from collector.model.snapshot import Identity, Snapshot, Tick
 from collector.node.catalogue import CATALOGUE
 from collector.recording.header import Header
 from collector.recording.writer import Journal, Limits

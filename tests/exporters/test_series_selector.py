@@ -5,8 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from collector.model.metric import Series
-from collector.model.sample import Sample
-from collector.model.snapshot import Tick
+from collector.model.snapshot import Sample, Tick
 from exporters.series_selector import SeriesSelection, parse
 from tests.every import every
 

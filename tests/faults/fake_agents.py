@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from collector.model.sample import Sample
 from collector.model.sample_json import encoded
+from collector.model.snapshot import Sample
 from tests.collector.live.node_samples import sample_of
 
 Reader = asyncio.StreamReader

@@ -14,8 +14,7 @@ from typing import Any
 
 import pytest
 
-from collector.model.identity import Identity
-from collector.model.sample import Sample
+from collector.model.snapshot import Identity, Sample
 from exporters.sinks.parts.all_sinks import sink_modules, sink_of
 from exporters.sinks.shipping import delivery, shipper
 from exporters.sinks.sink import NodeTick, RefusedError, Sink, UnavailableError

@@ -8,7 +8,7 @@ from cassandra.cluster import Cluster
 
 from cli.setup.demo.demo_node import Node
 from collector.model.clock import SystemClock, ticks
-from collector.model.sample import Rate, Sample
+from collector.model.snapshot import Rate, Sample
 from collector.node.catalogue import BEANS
 from collector.node.jolokia.client import Jolokia
 from collector.node.jolokia.mbean_source import MBeanSource

@@ -9,9 +9,8 @@ from prometheus_client import CollectorRegistry
 
 from cli.setup.demo.demo_node import Node
 from collector.model.clock import SystemClock
-from collector.model.identity import Identity
 from collector.model.metric import Kind
-from collector.model.snapshot import Snapshot
+from collector.model.snapshot import Identity, Snapshot
 from collector.node.selection import DEFAULT_TABLES, Selection
 from exporters.metrics_page.page import Page
 from exporters.metrics_page.rendering import NODE_EXPORTERS, Options

@@ -11,8 +11,7 @@ from typing import TypeVar
 
 import pytest
 
-from collector.model.identity import Identity
-from collector.model.sample import Sample
+from collector.model.snapshot import Identity, Sample
 from collector.node.node_sampler import SampleStream
 from collector.recording.writer import Limits
 from exporters.recent_ticks import RecentTicks

@@ -18,8 +18,7 @@ from pathlib import Path
 import pytest
 
 from collector.model.rates import Readings, rates, update_readings
-from collector.model.sample import Sample
-from collector.model.snapshot import Scrape, Snapshot, Tick
+from collector.model.snapshot import Sample, Scrape, Snapshot, Tick
 from collector.node.catalogue import CATALOGUE, HOST
 from collector.node.host.discovery import disk_of, interface_of
 from collector.node.host.disk import parse as parse_disks

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from collector.merge.aggregation import placement_of
-from collector.model.identity import NOWHERE, Identity, Placement
-from collector.model.sample import Sample
+from collector.model.snapshot import NOWHERE, Identity, Placement, Sample
 from collector.node.catalogue import CATALOGUE
 from collector.node.node_sampler import SampleStream
 from collector.recording.journal_files import journal_files

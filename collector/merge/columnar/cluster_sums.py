@@ -18,8 +18,7 @@ from collector.merge.node_columns import Bools, Floats, Ints, NodeColumns, Total
 from collector.model import histogram
 from collector.model.histogram import Buckets
 from collector.model.metric import Aggregation, Metric, Series
-from collector.model.sample import Derived, Rate, Sample
-from collector.model.snapshot import Tick
+from collector.model.snapshot import Derived, Rate, Sample, Tick
 from collector.recording.header import Header
 
 Sum = TypeVar("Sum")

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from collector.model.metric import Series
-from collector.model.sample import Derived, Rate, Sample
+from collector.model.snapshot import Derived, Rate, Sample
 from collector.node.metrics.requests import CONDITIONAL_WRITE, ERRORS, PAXOS_V2, REQUESTS
 
 READ = "Read"

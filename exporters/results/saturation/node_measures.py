@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from collector.merge.node_columns import Bools, Floats, NodeColumns
-from collector.model.identity import WATCHED
 from collector.model.metric import Series
+from collector.model.snapshot import WATCHED
 from collector.node.host.network import SPEED
 from collector.node.host.process import ALLOWED_CPUS, cpu_numbers
 from exporters.results.saturation.saturation import BY_PROCESSOR, BYTES, CPU_LIMIT, PROCESS_CPU

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from statistics import fmean, median
 
-from collector.model.sample import Rate, Sample
+from collector.model.snapshot import Rate, Sample
 from collector.node.jolokia.table_budget import OTHERS
 from collector.node.metrics.tables import OPERATIONS
 

@@ -6,10 +6,8 @@ from math import isnan, nan
 
 from collector.merge.grid import SpanGrid
 from collector.merge.merge_job import NodeRun
-from collector.model.identity import WATCHED
 from collector.model.metric import Series
-from collector.model.sample import Rate, Sample
-from collector.model.snapshot import Event
+from collector.model.snapshot import WATCHED, Event, Rate, Sample
 from collector.node.host.busy_processes import CPU_TIME, CPUS, THREAD_CPU_TIME
 from collector.node.host.network import SPEED
 from collector.node.host.process import ALLOWED_CPUS

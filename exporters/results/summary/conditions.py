@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from collector.merge.grid import ClusterSample
-from collector.model.sample import Sample
-from collector.model.snapshot import NEVER
+from collector.model.snapshot import NEVER, Sample
 from collector.printable import one_line
 from exporters.results.summary.client_values import PERCENTILES
 from exporters.results.summary.phase_summary import (

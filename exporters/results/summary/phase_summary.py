@@ -13,7 +13,7 @@ from collector.merge.grid import ClusterSample
 from collector.merge.merge_job import NodeRun
 from collector.model import histogram
 from collector.model.metric import Series
-from collector.model.sample import Rate, Sample
+from collector.model.snapshot import Rate, Sample
 from collector.node.host.busy_processes import CPU_TIME
 from collector.node.metrics.requests import COUNTED, ERRORS, OPERATIONS, Operation
 from collector.printable import count_text, local_time, one_line

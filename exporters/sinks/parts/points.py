@@ -12,9 +12,8 @@ from dataclasses import replace
 from math import isfinite
 
 from collector.model.histogram import Buckets, highest, quantiles
-from collector.model.identity import NOWHERE, Identity, Placement
 from collector.model.metric import Metric, Owner, Series
-from collector.model.sample import Rate, Sample
+from collector.model.snapshot import NOWHERE, Identity, Placement, Rate, Sample
 from exporters.bounded_labels import BoundedLabels
 from exporters.rows.columns import ratio
 from exporters.sinks.sink import NodeTick, Sink

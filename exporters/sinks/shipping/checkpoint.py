@@ -9,7 +9,7 @@ from typing import Any
 from zlib import crc32
 
 from collector.file_access import replace_file
-from collector.model.identity import Identity
+from collector.model.snapshot import Identity
 from collector.printable import one_line
 from collector.recording.writer import Position
 

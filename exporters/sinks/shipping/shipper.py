@@ -8,7 +8,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from collector.model.identity import Identity
+from collector.model.snapshot import Identity
 from collector.printable import one_line
 from collector.recording.reader import JournalFollower
 from collector.recording.writer import Position

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from collector.merge.aggregation import placement_of
-from collector.model.identity import Identity
+from collector.model.snapshot import Identity
 from collector.node.node_sampler import SampleStream
 from collector.printable import count_text, local_time
 from collector.recording.frames import Damage

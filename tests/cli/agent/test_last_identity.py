@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cli.agent.agent_state import FILE, LastIdentity
-from collector.model.identity import Identity
+from collector.model.snapshot import Identity
 
 IDENTITY = Identity("prod", "dc1", "r1", "10.0.0.1")
 FIELDS = {"cluster": "prod", "dc": "dc1", "rack": "r1", "node": "10.0.0.1"}

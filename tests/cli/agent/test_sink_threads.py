@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from cli.agent.sink_threads import Sinks
-from collector.model.identity import Identity
+from collector.model.snapshot import Identity
 from collector.recording.writer import Position
 from exporters.metrics_page.self_metrics import SinkHealth
 from exporters.sinks.shipping.shipper import Plan, Shipper

@@ -12,8 +12,7 @@ from cli.line.node_selection import LineSettings
 from cli.line.row_printer import InitialHeader, OutputOptions, countdown_text, print_rows, view_for_sample
 from cli.main import main
 from collector.model.metric import Series
-from collector.model.sample import Derived, Rate, Sample
-from collector.model.snapshot import Tick
+from collector.model.snapshot import Derived, Rate, Sample, Tick
 from exporters.rows.view import View
 from tests.exporters.samples import TIME_S, busy, plain
 

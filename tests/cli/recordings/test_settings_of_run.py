@@ -16,8 +16,7 @@ from collector.merge.grid import Grid, NodeInterval
 from collector.merge.merge_job import NodeRun
 from collector.merge.node_settings import NodeSettings, settings_of, size_text
 from collector.model.metric import Series
-from collector.model.sample import Derived, Rate, Sample
-from collector.model.snapshot import Tick
+from collector.model.snapshot import Derived, Rate, Sample, Tick
 from collector.printable import MAX_LINE_CHARS
 from collector.recording.header import Header
 from collector.runs.run import Run, RunCommand

@@ -25,9 +25,8 @@ from collector.merge.columnar import cluster_sums
 from collector.merge.grid import Grid
 from collector.merge.merge_job import Job, Merged, NodeRun
 from collector.merge.recordings import recordings, sessions
-from collector.model.identity import Placement
 from collector.model.metric import Aggregation, Kind, Series, Value, Values
-from collector.model.snapshot import Scrape, Snapshot, Tick, with_rounded_times
+from collector.model.snapshot import Placement, Scrape, Snapshot, Tick, with_rounded_times
 from collector.node.catalogue import CATALOGUE
 from exporters.live.live_columns import COLUMN_INDEX, EVERY, SUMMED
 from exporters.live.live_frames import Wanted, frame_of

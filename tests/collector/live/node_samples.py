@@ -5,8 +5,7 @@ from dataclasses import replace
 from collector.live.cluster_interval import NodeInfo
 from collector.live.interval_assembler import IntervalAssembler
 from collector.model.histogram import Buckets
-from collector.model.sample import Rate, Sample
-from collector.model.snapshot import Event, Tick
+from collector.model.snapshot import Event, Rate, Sample, Tick
 from exporters.live.live_columns import SUMMED
 from tests.exporters.samples import TIME_S, busy, durations
 

@@ -7,10 +7,8 @@ import pytest
 
 from collector.live.cluster_interval import NodeInfo, State
 from collector.model.histogram import Buckets
-from collector.model.identity import Placement
 from collector.model.metric import Series
-from collector.model.sample import Derived, Rate
-from collector.model.snapshot import Event, Tick
+from collector.model.snapshot import Derived, Event, Placement, Rate, Tick
 from exporters.live.live_columns import cells_of, value
 from exporters.rows.operation_columns import TOTAL_RATE
 from tests.collector.live.node_samples import INDEX, assembler_of, reads_per_s, sample_of, silent_sample

@@ -16,7 +16,7 @@ from collector.live import agent_feed, live_cluster
 from collector.live.cluster_interval import ClusterInterval, NodeStatus, State
 from collector.live.jolokia_feed import JolokiaFeed
 from collector.live.live_cluster import LiveCluster, Plan, Request
-from collector.model.sample import Sample
+from collector.model.snapshot import Sample
 from collector.node.jolokia.client import Jolokia
 from tests.collector.live.node_samples import reads_per_s
 from tests.faults import fake_agents

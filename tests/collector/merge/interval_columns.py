@@ -8,7 +8,7 @@ from collector.merge.grid import Grid, NodeInterval
 from collector.merge.merge_job import NodeRun
 from collector.merge.node_columns import IntervalSums, NodeColumns
 from collector.model.histogram import Buckets
-from collector.model.sample import Rate
+from collector.model.snapshot import Rate
 from collector.node.catalogue import CATALOGUE
 from collector.recording.header import Header
 

@@ -18,8 +18,7 @@ from collector.merge.merge_job import Job, Merged, NodeRun
 from collector.merge.recordings import recordings, sessions
 from collector.model.histogram import Buckets, offsets, upper_bounds_of
 from collector.model.metric import Values
-from collector.model.sample import Derived, Rate, Sample
-from collector.model.snapshot import Scrape, Snapshot, Tick, with_rounded_times
+from collector.model.snapshot import Derived, Rate, Sample, Scrape, Snapshot, Tick, with_rounded_times
 from collector.node.catalogue import CATALOGUE
 from collector.recording import writer
 from collector.recording.header import Header

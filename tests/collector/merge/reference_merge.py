@@ -13,11 +13,9 @@ from collector.merge.coverage import NodeTick, has_failed, unknown_times
 from collector.merge.grid import ANY_TIME, ClusterSample, Grid, NodeInterval
 from collector.merge.merge_job import Job, Merged, NodeRun, Product, catalogue_of
 from collector.merge.recordings import Recording
-from collector.model.identity import Placement
 from collector.model.metric import Kind, Metric, Series
 from collector.model.rates import Readings, Summary, rates, update_readings
-from collector.model.sample import Derived, Rate, Sample
-from collector.model.snapshot import Event, Tick
+from collector.model.snapshot import Derived, Event, Placement, Rate, Sample, Tick
 from collector.node.metrics.separate_writes import with_separate_writes
 from collector.recording.frames import Damage
 from collector.recording.header import MAX_SERIES, Header, SeriesLimit

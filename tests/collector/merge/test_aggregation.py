@@ -8,10 +8,8 @@ from hypothesis import strategies as st
 
 from collector.merge.aggregation import aggregated, combined, counted_once, merged
 from collector.model.histogram import Buckets, quantile, upper_bounds_of
-from collector.model.identity import WATCHED, Placement
 from collector.model.metric import Aggregation, Kind, Metric, Owner, Series
-from collector.model.sample import Derived, Rate, Sample
-from collector.model.snapshot import Tick
+from collector.model.snapshot import WATCHED, Derived, Placement, Rate, Sample, Tick
 
 COUNTER = Metric("requests_total", Kind.COUNTER, "1", "")
 TIMER = Metric("duration_seconds", Kind.HISTOGRAM, "seconds", "", count="requests_total")

@@ -12,8 +12,7 @@ from collector.merge.grid import SpanGrid
 from collector.merge.merge import merge
 from collector.merge.merge_job import Job, NodeRun
 from collector.merge.recordings import Recording, recordings, sessions
-from collector.model.sample import Rate
-from collector.model.snapshot import Scrape
+from collector.model.snapshot import Rate, Scrape
 from collector.recording.header import SeriesLimit
 from collector.recording.reader import Entry
 from tests.collector.merge.recorded_nodes import BEGIN_S, READS, busy, record, timed

@@ -23,8 +23,7 @@ from collector.merge.merge import merge, merge_all
 from collector.merge.merge_job import Job, NodeRun
 from collector.merge.recordings import recordings, sessions
 from collector.model.metric import Kind, Metric, Series, Value
-from collector.model.sample import Sample
-from collector.model.snapshot import Event, Scrape, Snapshot, Tick, with_rounded_times
+from collector.model.snapshot import Event, Sample, Scrape, Snapshot, Tick, with_rounded_times
 from collector.node.catalogue import CATALOGUE
 from collector.recording import writer
 from collector.recording.header import Header, SeriesLimit

@@ -13,8 +13,7 @@ from collector.merge.merge import merge
 from collector.merge.merge_job import Job
 from collector.merge.recordings import recordings, sessions
 from collector.model.metric import Series, Value
-from collector.model.sample import Derived, Rate, Sample
-from collector.model.snapshot import NEVER, Scrape, Snapshot, Tick, with_rounded_times
+from collector.model.snapshot import NEVER, Derived, Rate, Sample, Scrape, Snapshot, Tick, with_rounded_times
 from collector.node.catalogue import CATALOGUE
 from collector.node.metrics.requests import ERRORS, REQUESTS
 from collector.node.metrics.separate_writes import NEEDS, SEPARATE_WRITES, VARIANT, with_separate_writes

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from collector.model.metric import Values
 from collector.model.rates import Readings, update_readings
-from collector.model.sample import Rate
-from collector.model.snapshot import Event, Snapshot
+from collector.model.snapshot import Event, Rate, Snapshot
 from tests.collector.snapshots import (
     BYTES,
     CATALOGUE,

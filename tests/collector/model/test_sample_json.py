@@ -11,11 +11,9 @@ from hypothesis import strategies as st
 
 from collector.merge.aggregation import merged
 from collector.model.histogram import Buckets, upper_bounds_of
-from collector.model.identity import Identity
 from collector.model.metric import Series
-from collector.model.sample import Derived, Rate, Sample
 from collector.model.sample_json import MalformedSampleError, decoded, encoded
-from collector.model.snapshot import Event, Tick
+from collector.model.snapshot import Derived, Event, Identity, Rate, Sample, Tick
 from collector.node.catalogue import CATALOGUE
 from tests.every import every
 from tests.examples import examples

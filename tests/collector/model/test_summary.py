@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from collector.model.histogram import Buckets
 from collector.model.metric import Values
 from collector.model.rates import Summary
-from collector.model.sample import Rate, Sample
+from collector.model.snapshot import Rate, Sample
 from tests.collector.snapshots import (
     BYTES,
     DURATION,

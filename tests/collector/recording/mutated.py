@@ -10,8 +10,7 @@ from collector.merge.grid import Grid, NodeInterval
 from collector.merge.merge import merge
 from collector.merge.merge_job import Job, NodeRun
 from collector.merge.recordings import recordings, sessions
-from collector.model.sample import Rate
-from collector.model.snapshot import Snapshot
+from collector.model.snapshot import Rate, Snapshot
 from collector.recording.frames import MAGIC, Damage, Footer
 from collector.recording.journal_files import info, journal_files
 from collector.recording.reader import Entry, Integrity, TickOrder, read

@@ -7,8 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from collector.model.identity import NOWHERE, Identity
-from collector.model.snapshot import Snapshot, Tick
+from collector.model.snapshot import NOWHERE, Identity, Snapshot, Tick
 from collector.recording.writer import Position
 from exporters.recent_ticks import RecentTicks
 from tests.exporters.samples import TIME_S, busy

@@ -12,9 +12,8 @@ import pytest
 from starlette.applications import Starlette
 
 from collector.model import sample_json
-from collector.model.sample import Sample
 from collector.model.sample_json import decoded
-from collector.model.snapshot import Snapshot, Tick
+from collector.model.snapshot import Sample, Snapshot, Tick
 from collector.recording.header import FULL_EVERY, Header
 from collector.recording.writer import Journal, Limits, files_of
 from exporters.api.agent_api import TooManyChangesError

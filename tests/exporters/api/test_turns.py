@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from collector.model.identity import NOWHERE, Identity
-from collector.model.snapshot import Snapshot, Tick
+from collector.model.snapshot import NOWHERE, Identity, Snapshot, Tick
 from collector.recording.writer import Position
 from exporters.api.metrics_endpoint import KEPT, Turns
 from exporters.recent_ticks import RecentTicks

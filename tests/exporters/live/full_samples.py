@@ -5,8 +5,7 @@ from dataclasses import replace
 from collector.live.interval_assembler import sanitised
 from collector.model.histogram import Buckets, upper_bounds_of
 from collector.model.metric import Series
-from collector.model.sample import Derived, Rate, Sample
-from collector.model.snapshot import JOLOKIA_SOURCE, Tick
+from collector.model.snapshot import JOLOKIA_SOURCE, Derived, Rate, Sample, Tick
 from collector.node.catalogue import CATALOGUE
 from collector.node.metrics.requests import OPERATIONS
 from collector.node.node_sampler import SampleStream

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from collector.live.cluster_interval import NodeInfo
 from collector.model import histogram
-from collector.model.identity import Placement
-from collector.model.sample import Rate
+from collector.model.snapshot import Placement, Rate
 from exporters.live.frame import locations_of
 from exporters.live.live_columns import value
 from tests.collector.live.node_samples import INDEX, assembler_of, read_durations, sample_of

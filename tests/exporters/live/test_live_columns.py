@@ -7,8 +7,7 @@ from math import isnan
 import pytest
 
 from collector.model.metric import Series
-from collector.model.sample import Derived, Rate, Sample
-from collector.model.snapshot import Tick
+from collector.model.snapshot import Derived, Rate, Sample, Tick
 from collector.node.metrics.requests import ERRORS
 from exporters.live.live_columns import COLUMN_INDEX, COLUMNS, NEEDS, cells_of, columns_of, needs, selectors
 from exporters.rows.columns import Column

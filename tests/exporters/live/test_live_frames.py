@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from collector.model import histogram
 from collector.model.metric import Series
-from collector.model.sample import Derived, Rate
 from collector.model.sample_json import decoded, encoded
+from collector.model.snapshot import Derived, Rate
 from exporters.live.frame import ALL
 from exporters.live.live_columns import value
 from exporters.live.live_frames import Wanted

@@ -2,7 +2,7 @@
 
 from prometheus_client import CollectorRegistry
 
-from collector.model.identity import Identity
+from collector.model.snapshot import Identity
 from exporters.metrics_page.page import Page
 from exporters.metrics_page.rendering import Options
 from exporters.metrics_page.self_metrics import AgentHealth, JournalHealth, RunTimes, SinkHealth

@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 from prometheus_client import CollectorRegistry
 
-from collector.model.identity import IDENTITY_LABELS, Identity
 from collector.model.metric import Kind, Values
+from collector.model.snapshot import IDENTITY_LABELS, Identity
 from collector.node.catalogue import CATALOGUE
 from exporters.metrics_page.metric_family import families_of, is_info, text_label
 from exporters.metrics_page.page import Page

@@ -9,9 +9,8 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics_families
 from prometheus_client.parser import text_string_to_metric_families as text_families
 
-from collector.model.identity import Identity
 from collector.model.metric import Values
-from collector.model.snapshot import Event, Scrape, Snapshot, Tick
+from collector.model.snapshot import Event, Identity, Scrape, Snapshot, Tick
 from collector.node.catalogue import CATALOGUE
 from collector.node.selection import Selection
 from exporters.metrics_page.metric_family import CurrentValues, UpperBounds

@@ -11,8 +11,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from collector.model.histogram import upper_bounds_of
-from collector.model.identity import IDENTITY_LABELS
 from collector.model.metric import Kind, Metric, Series, Value, Values
+from collector.model.snapshot import IDENTITY_LABELS
 from collector.node.catalogue import CATALOGUE
 from exporters.metrics_page.metric_family import Group, UpperBounds, is_info
 from exporters.metrics_page.rendering import Options, Rendering, SeriesLines, document

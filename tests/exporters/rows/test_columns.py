@@ -6,8 +6,7 @@ import pytest
 
 from collector.model.metric import Kind, Metric, Series
 from collector.model.rates import Readings, rates, update_readings
-from collector.model.sample import Derived, Rate, Sample
-from collector.model.snapshot import Scrape, Snapshot, Tick
+from collector.model.snapshot import Derived, Rate, Sample, Scrape, Snapshot, Tick
 from collector.node.catalogue import CATALOGUE
 from collector.node.host import cpu
 from collector.node.metrics.separate_writes import with_separate_writes

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.model.sample import Sample
-from collector.model.snapshot import Event, Tick
+from collector.model.snapshot import Event, Sample, Tick
 from collector.printable import printable
 from exporters.rows import printed_rows
 from exporters.rows.operation_columns import Operations

@@ -4,8 +4,7 @@ import math
 
 from collector.model.histogram import Buckets
 from collector.model.metric import Series
-from collector.model.sample import Derived, Rate, Sample
-from collector.model.snapshot import Tick
+from collector.model.snapshot import Derived, Rate, Sample, Tick
 from collector.node.jolokia.table_budget import OTHERS
 from collector.node.metrics.tables import REMAINDERS
 from exporters.rows.table_rows import COLUMNS, fitting, table_lines, tables

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.model.histogram import Buckets
-from collector.model.sample import Derived, Rate, Sample
-from collector.model.snapshot import Event, Tick
+from collector.model.snapshot import Derived, Event, Rate, Sample, Tick
 from exporters.rows import printed_rows
 from exporters.rows.operation_columns import Operations
 from exporters.rows.view import View

@@ -2,10 +2,8 @@
 
 from collections.abc import Mapping
 
-from collector.model.identity import Identity
 from collector.model.metric import Metric
-from collector.model.sample import Sample
-from collector.model.snapshot import Snapshot
+from collector.model.snapshot import Identity, Sample, Snapshot
 from collector.recording.header import Header
 from exporters.sinks.sink import NodeTick
 

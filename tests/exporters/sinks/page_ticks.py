@@ -4,9 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from prometheus_client import CollectorRegistry
 
-from collector.model.identity import Identity, Placement
 from collector.model.metric import Series, Value
-from collector.model.snapshot import Scrape, Snapshot, Tick
+from collector.model.snapshot import Identity, Placement, Scrape, Snapshot, Tick
 from collector.node.catalogue import CATALOGUE
 from collector.recording.header import Header
 from exporters.metrics_page.page import Page

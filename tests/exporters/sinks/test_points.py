@@ -7,10 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collector.model.histogram import Buckets, highest, quantile, upper_bounds_of
-from collector.model.identity import Identity, Placement
 from collector.model.metric import Metric, Series
-from collector.model.sample import Derived, Rate, Sample
-from collector.model.snapshot import Tick
+from collector.model.snapshot import Derived, Identity, Placement, Rate, Sample, Tick
 from collector.node.catalogue import CATALOGUE as SHIPPED
 from exporters.rows.columns import ratio
 from exporters.sinks.influxdb import LineEncoder, key

@@ -11,9 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.model.identity import Identity
-from collector.model.sample import Rate, Sample
-from collector.model.snapshot import Event, Tick
+from collector.model.snapshot import Event, Identity, Rate, Sample, Tick
 from exporters.sinks.parts.all_sinks import sink_of
 from exporters.sinks.parts.points import part
 from exporters.sinks.parts.store_http import retry_after_s

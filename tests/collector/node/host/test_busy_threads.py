@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from collector.model.metric import Series
 from collector.model.rates import Readings, rates, update_readings
-from collector.model.sample import Rate
-from collector.model.snapshot import NEVER, Scrape, Snapshot
+from collector.model.snapshot import NEVER, Rate, Scrape, Snapshot
 from collector.node.host.busy_processes import (
     MAX_THREADED_PROCESSES,
     MAX_THREADS,

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.model.metric import Series, Values
-from collector.model.sample import Derived, Rate, Sample
-from collector.model.snapshot import Scrape, Snapshot, Tick
+from collector.model.snapshot import Derived, Rate, Sample, Scrape, Snapshot, Tick
 from collector.node.node_sampler import LastKnown
 
 FIRST, SECOND, MACHINE = "nodetool tablestats", "nodetool info", "cpu"

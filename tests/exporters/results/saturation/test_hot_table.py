@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.model.metric import Series
-from collector.model.sample import Derived, Rate, Sample
-from collector.model.snapshot import NEVER
+from collector.model.snapshot import NEVER, Derived, Rate, Sample
 from collector.node.jolokia.table_budget import OTHERS
 from exporters.results.saturation.saturation import MIN_SHARE, TABLE_OPERATIONS, HotTable, hot_table, table_operations
 

@@ -7,8 +7,7 @@ import pytest
 from collector.merge.grid import NodeInterval, SpanGrid
 from collector.merge.merge_job import NodeRun
 from collector.model.metric import Series
-from collector.model.sample import Derived, Rate, Sample
-from collector.model.snapshot import Event, Tick
+from collector.model.snapshot import Derived, Event, Rate, Sample, Tick
 from collector.recording.header import Header
 from exporters.results.saturation.usage import silent_gc_shares
 from tests.collector.merge.interval_columns import columns_of

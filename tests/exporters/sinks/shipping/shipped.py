@@ -5,10 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from collector.merge.aggregation import placement_of
-from collector.model.identity import NOWHERE, Identity, Placement
 from collector.model.metric import Metric, Value
-from collector.model.sample import Sample
-from collector.model.snapshot import Scrape, Snapshot, Tick, with_rounded_times
+from collector.model.snapshot import NOWHERE, Identity, Placement, Sample, Scrape, Snapshot, Tick, with_rounded_times
 from collector.node.node_sampler import SampleStream
 from collector.recording.header import Header
 from collector.recording.writer import Journal, Limits, Position, files_of

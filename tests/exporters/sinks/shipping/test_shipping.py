@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.model.identity import Identity, Placement
+from collector.model.snapshot import Identity, Placement
 from collector.recording import writer
 from collector.recording.reader import JournalFollower
 from collector.recording.writer import Limits, Position, files_of
