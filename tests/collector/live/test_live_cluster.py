@@ -83,10 +83,9 @@ def test_samples_of_all_agents_are_merged(agents: FakeAgents) -> None:
 
 def test_a_node_without_an_agent_is_gone_with_a_hint() -> None:
     with Followed(UNUSED) as followed:
-        interval = followed.until(lambda interval: interval.nodes[0].state is State.GONE)
-        assert interval.nodes[0].reason.startswith(
-            f"no agent is listening at {UNUSED}:17199 (hint: run 'casstat agent' on that machine"
-        )
+        reason = f"no agent is listening at {UNUSED}:17199 (hint: run 'casstat agent' on that machine"
+        interval = followed.until(lambda interval: interval.nodes[0].reason.startswith(reason))
+        assert interval.nodes[0].state is State.GONE
 
 
 def test_an_invalid_host_name_is_a_failure_of_its_node_and_other_peers_are_still_refreshed(
@@ -95,9 +94,9 @@ def test_an_invalid_host_name_is_a_failure_of_its_node_and_other_peers_are_still
     monkeypatch.setattr(live_cluster, "PEERS_INTERVAL_S", 0.2)
     names = ("node..example", "a" * 64)
     with Followed(*names, seeds=(FIRST,)) as followed:
-        interval = followed.until(lambda interval: all(node(interval, name).state is State.GONE for name in names))
-        reasons = {node(interval, name).reason for name in names}
-        assert reasons == {"invalid host name (hint: check the agent's address)"}
+        reason = "invalid host name (hint: check the agent's address)"
+        interval = followed.until(lambda interval: all(node(interval, name).reason == reason for name in names))
+        assert {node(interval, name).state for name in names} == {State.GONE}
         agents.agents[0].peers = [FIRST, SECOND]
         followed.until(lambda interval: SECOND in {node.name for node in interval.nodes})
 
@@ -133,11 +132,11 @@ def test_a_listener_that_is_not_trusted_receives_nothing() -> None:
     access = Access("me", "secret", check_peer=lambda *_: "it belongs to user nobody")
     with socket.create_server((FIRST, 0)) as listener:
         with Followed(f"{FIRST}:{listener.getsockname()[1]}", access=access) as followed:
-            interval = followed.until(lambda interval: interval.nodes[0].state is State.GONE)
+            interval = followed.until(lambda interval: "it belongs to user nobody" in interval.nodes[0].reason)
         stream, _ = listener.accept()
         with stream:
             assert stream.recv(1) == b""
-    assert "it belongs to user nobody" in interval.nodes[0].reason
+    assert interval.nodes[0].state is State.GONE
 
 
 def test_the_peers_of_a_seed_are_followed(agents: FakeAgents) -> None:
@@ -167,8 +166,10 @@ def test_an_unexpected_error_is_a_failure_of_the_node_and_the_feed_continues(
             followed.until(lambda interval: interval.counted == 1)
         with monkeypatch.context() as patched:
             patched.setattr(agent_feed, "decoded", fail)
-            interval = followed.until(lambda interval: interval.nodes[0].state is State.GONE)
-            assert interval.nodes[0].reason == "unexpected KeyError: 'x'; this is a bug in casstat"
+            # On a busy machine, the samples may first be late.
+            reason = "unexpected KeyError: 'x'; this is a bug in casstat"
+            interval = followed.until(lambda interval: interval.nodes[0].reason == reason)
+            assert interval.nodes[0].state is State.GONE
         followed.until(lambda interval: interval.counted == 1)
 
 
