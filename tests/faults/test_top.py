@@ -228,7 +228,8 @@ def test_the_screen_shows_an_outage_and_the_recovery(width: int, height: int, pa
         pair.stop(pair.agents[1])
         screen.until(lambda _: "gone for" in screen.row(FAULTY))
         assert "1000" not in screen.row(FAULTY)
-        assert "1000" in screen.row(HEALTHY)
+        # On a busy machine, a sample may be late.
+        screen.until(lambda _: "1000" in screen.row(HEALTHY))
         pair.start(pair.agents[1])
         screen.until(lambda text: "2 of 2 nodes" in text and "1000" in screen.row(FAULTY))
         assert all(len(line) <= width for line in screen.lines)
