@@ -224,7 +224,9 @@ class Page:
         self._totals = {name: metric.total for name, metric in self._catalogue.items() if metric.total}
         # The highest time of a tick.
         self._tick_s = 0.0
-        self._lock = Lock()
+        # `_adding` keeps the values and the totals of a tick together. Rendering takes longer, and the sampler thread
+        # must not wait for it, so it has a lock of its own.
+        self._lock, self._adding = Lock(), Lock()
         self._rendered: _Tick | None = None
         self._parts: list[Part[Body]] = []
         self._times: dict[Series, float | None] = {}
@@ -235,13 +237,14 @@ class Page:
 
     def add(self, snapshot: Snapshot, identity: Identity, events: Sequence[Event] = ()) -> None:
         """Add a tick and its events. Nothing is rendered until the next request."""
-        self._latest.add(snapshot, self._wall_s() - self._now_s())
         last, time_s = self._last_tick, snapshot.tick.time_s
         # Prometheus rejects earlier samples. After the clock has been set back, samples get the time of the scrape.
         is_later = time_s >= self._tick_s
         self._tick_s = max(self._tick_s, time_s)
         ticking = last.ticking.after(snapshot, events)
-        self._last_tick = _Tick(last.number + 1, identity, ticking, time_s if is_later else None)
+        with self._adding:
+            self._latest.add(snapshot, self._wall_s() - self._now_s())
+            self._last_tick = _Tick(last.number + 1, identity, ticking, time_s if is_later else None)
 
     def live_families(self) -> Iterator[PrometheusMetric]:
         """Yield the self-metrics that only a running agent knows, as opposed to those in its journal."""
@@ -258,13 +261,15 @@ class Page:
         If ticks have stopped, it contains only the agent's self-metrics.
         """
         with self._lock:
-            tick = self._last_tick
-            if self._latest.stalled(self._now_s()):
-                tick = tick._replace(time_s=None, stalled=True)
-            if self._rendered is None or tick != self._rendered:
+            with self._adding:
+                tick = self._last_tick
+                if self._latest.stalled(self._now_s()):
+                    tick = tick._replace(time_s=None, stalled=True)
+                is_rendered = tick == self._rendered
+                current, times = ({}, {}) if is_rendered or tick.stalled else self._latest.current_and_times()
+            if not is_rendered:
                 self._pages, self._self_texts, self._rendered = {}, {}, tick
                 self_text = self._self_text(tick, openmetrics)
-                current, times = ({}, {}) if tick.stalled else self._latest.current_and_times()
                 others = _series_count(self_text)
                 self._parts = self._rendering.parts(current, tick.identity.labels(), others)
                 self.series = sum(part.body.series for part in self._parts) + others

@@ -14,7 +14,7 @@ from collector.model.snapshot import Event, Identity, Scrape, Snapshot, Tick
 from collector.node.catalogue import CATALOGUE
 from collector.node.selection import Selection
 from exporters.metrics_page.metric_family import CurrentValues, UpperBounds
-from exporters.metrics_page.page import Page
+from exporters.metrics_page.page import LatestValues, Page
 from exporters.metrics_page.rendering import Options, Rendering
 from exporters.metrics_page.self_metrics import AgentHealth, JournalHealth, RunTimes, SinkHealth
 from tests.collector.node.jolokia.captured_node import read as captured
@@ -339,6 +339,25 @@ def test_a_tick_that_arrives_while_the_page_is_rendered_is_not_on_it(monkeypatch
     text = agent.text()
     assert (parsed(text).of("cassandra_hints_total", **NODE), "} 1 1000\n" in text) == (1, True)
     assert (agent.value("cassandra_hints_total"), times(agent)["cassandra_hints_total"]) == (2, 2.0)
+
+
+def test_a_page_never_has_the_values_of_one_tick_and_the_totals_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    agent, pages = Agent(), list[str]()
+    agent.tick({HINTS: 1}, late_s=0.25)
+    add = LatestValues.add
+    asking = threading.Thread(target=lambda: pages.append(agent.text()))
+
+    def add_and_ask(latest: LatestValues, snapshot: Snapshot, offset_s: float) -> None:
+        add(latest, snapshot, offset_s)
+        asking.start()
+        # If the page can be rendered now, it is; if not, the request waits until the tick has been added.
+        asking.join(0.2)
+
+    monkeypatch.setattr(LatestValues, "add", add_and_ask)
+    agent.tick({HINTS: 2}, late_s=0.5)
+    asking.join()
+    page = parsed(pages[0])
+    assert (page.of("cassandra_hints_total", **NODE), page.of("casstat_tick_late_seconds", **NODE)) == (2, 0.5)
 
 
 def test_a_histogram_has_the_time_of_its_sum_if_that_is_later() -> None:
