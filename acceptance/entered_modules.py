@@ -84,14 +84,14 @@ def metrics(address: str) -> bytes:
 
 def entered(code: Path, folder: Path) -> dict[str, set[str]]:
     """Return the product files that each activity enters."""
-    found = {}
+    files = {}
     for name, activity in (("record", record), ("scrape", scrape)):
         work = folder / name
         work.mkdir()
         output = work / "entered"
         activity(interpreter(code, work / "venv", output), work)
-        found[name] = {str(Path(line).relative_to(code)) for line in output.read_text().splitlines()}
-    return found
+        files[name] = {str(Path(line).relative_to(code)) for line in output.read_text().splitlines()}
+    return files
 
 
 def main(commits: list[str]) -> None:
@@ -105,9 +105,9 @@ def main(commits: list[str]) -> None:
             code = folder / "code"
             subprocess.run(["git", "clone", "--quiet", "--shared", root, code], check=True)  # noqa: S607
             subprocess.run(["git", "checkout", "--quiet", "--detach", commit], cwd=code, check=True)  # noqa: S607
-            found = entered(code, folder)
-            files = sum(1 for package in PRODUCT for _ in (code / package).rglob("*.py"))
-            print(f"| {commit} | {files} | {len(found['record'])} | {len(found['scrape'])} |", flush=True)
+            files = entered(code, folder)
+            total = sum(1 for package in PRODUCT for _ in (code / package).rglob("*.py"))
+            print(f"| {commit} | {total} | {len(files['record'])} | {len(files['scrape'])} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -218,7 +218,7 @@ def agent_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def access_options(function: Callable[..., Any], *others: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options for agents, and for the Jolokia of nodes without one, of which `others` are more."""
+    """Add the options for agents and, for nodes without one, those for Jolokia and `others`."""
     return agent_options(_with_settings((*JOLOKIA_ACCESS, *others), function))
 
 

@@ -1,4 +1,4 @@
-"""A simulated agent: its node and journal, its `/metrics` page, and its sinks, one of which computes at a time."""
+"""A simulated agent: its node, journal, `/metrics` page and sinks. Only one sink of all agents computes at a time."""
 
 import threading
 import time

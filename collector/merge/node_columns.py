@@ -87,7 +87,7 @@ class Totals:
 
 
 def wider(array: Array, height: int, new_rows: Ints, empty: float) -> Array:
-    """Return an array with `height` rows, of which `new_rows` are those of `array` and the others are `empty`."""
+    """Return an array with `height` rows: those of `array`, at `new_rows`, and rows filled with `empty`."""
     extended = np.full((height, *array.shape[1:]), empty, array.dtype)
     extended[new_rows] = array
     return extended

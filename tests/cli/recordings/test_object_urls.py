@@ -67,7 +67,7 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def rec(recordings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Recordings of two nodes in the current directory, of which each is uploaded in three parts."""
+    """Recordings of two nodes in the current directory; each is uploaded in three parts."""
     monkeypatch.setattr("collector.recording.journal_upload.PART_S", PART_S)
     return copytree(recordings, tmp_path / "rec")
 

@@ -14,7 +14,7 @@ OPERATIONS = 59_482
 
 @cache
 def _content() -> str:
-    """Return the captured report with the same numbers of operations, all of which have the same latency."""
+    """Return the captured report with the same numbers of operations, but one latency for all of them."""
     content = json.loads(LATTE.read_text())
     for part in (content["result"], *content["result"]["log"]):
         histogram = HdrHistogram(1, 1_000_000_000, 3)
