@@ -22,6 +22,8 @@ from collector.node.selection import Selection, Table
 # On each tick, reading all sources may take SHARE_OF_INTERVAL of the interval, but at most MAX_TIMEOUT_S.
 SHARE_OF_INTERVAL = 0.8
 MAX_TIMEOUT_S = 10.0
+# If a read takes longer than both its timeout and this, casstat was paused, perhaps after the node had answered.
+PAUSE_S = 1.0
 LEARN_TIMEOUT_S = 5.0
 # Peers are read between ticks; a slow response must not delay the next tick for long.
 PEERS_TIMEOUT_S = 1.0
@@ -273,17 +275,21 @@ class NodeSampler:
         for tick in ticks:
             deadline_s = self._clock.monotonic_s() + timeout_s
             # Those of the transport come last, because they may hang.
-            scrapes = tuple(self._read(source, deadline_s) for source in sources)
+            scrapes = tuple(self._read(source, deadline_s, max(timeout_s, PAUSE_S)) for source in sources)
             snapshot = with_rounded_times(Snapshot(self.node, tick, scrapes))
             self._update_facts(snapshot)
             yield snapshot
 
-    def _read(self, source: Source, deadline_s: float) -> Scrape:
+    def _read(self, source: Source, deadline_s: float, longest_s: float) -> Scrape:
         began_s, cpu_s = self._clock.monotonic_s(), time.thread_time()
         try:
             scrape = source.read(max(0.0, deadline_s - began_s))
         except SourceError as error:
             scrape = Scrape(source.name, self._clock.monotonic_s(), problem=str(error))
+        took_s = scrape.at_s - began_s
+        if took_s > longest_s and scrape.values:
+            # The rates would be wrong, because the values may be as old as the read was long.
+            scrape = replace(scrape, values={}, problem=f"the read took {took_s:.1f} s: was casstat paused?")
         return replace(scrape, wall_s=self._clock.monotonic_s() - began_s, cpu_s=time.thread_time() - cpu_s)
 
     def sample_stream(self) -> SampleStream:

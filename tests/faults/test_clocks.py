@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from tests.faults.fake_jolokia import FakeJolokia
+from tests.faults.fake_jolokia import Exchange, FakeJolokia, chunked
 from tests.faults.program import event_kinds, increase
 from tests.faults.simulated import ManualClock, Simulation, tick_list
 
@@ -72,6 +72,32 @@ def test_rates_stay_correct_when_the_clock_is_set_back_repeatedly(fake: FakeJolo
             line.next()
     assert all(row["reads_per_s"] == pytest.approx(PER_S, rel=0.05) for row in line.rows[1:])
     assert line.rows[-1]["time"] < line.rows[0]["time"] - 19 * HOUR
+
+
+@pytest.mark.parametrize("paused_s", [1.1, 5.0, 60.0])
+def test_a_pause_between_a_response_and_its_time_gives_no_wrong_rate(paused_s: float, fake: FakeJolokia) -> None:
+    """The node counts the reads during the pause after it has answered, so the response is older than its time."""
+    with Simulation(fake) as line:
+        read_constantly(fake, line)
+        for _ in range(3):
+            line.next()
+
+        def answer_and_pause(exchange: Exchange) -> bool:
+            fake.fault = None
+            line.clock.wall += paused_s
+            line.clock.monotonic += paused_s
+            exchange.send(chunked(exchange.body))
+            fake.node.do_reads(round(PER_S * paused_s))
+            line.reads_done += round(PER_S * paused_s)
+            return True
+
+        fake.fault = answer_and_pause
+        paused = line.next()
+        rows = [line.next() for _ in range(3)]
+    assert paused["reads_per_s"] is None
+    assert "no_answer" in event_kinds(paused)
+    assert all(row["reads_per_s"] == pytest.approx(PER_S, rel=0.05) for row in rows)
+    assert sum(increase(line.rows)) == pytest.approx(line.reads_done, rel=1e-4)
 
 
 def test_a_drifting_clock_gives_distinct_tick_times() -> None:
