@@ -5,12 +5,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from cassandra.cluster import Cluster
 
 from cli.setup.demo.demo_cluster import LocalCluster, Plan, cache_folder
 from cli.setup.demo.demo_node import Node
 from tests.real.nodes import light, no_progress, spec_of
-from tests.real.programs import prepare
+from tests.real.programs import prepare, session
 
 VERSIONS = {"5.0.8": "127.0.150", "4.1.9": "127.0.141", "4.0.17": "127.0.140", "3.11.19": "127.0.131"}
 # The Java installation used for Cassandra 3.11 lacks the HTTP server module that Jolokia needs.
@@ -70,9 +69,9 @@ def start_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartNod
 
 def _create_keyspace() -> None:
     # If the load generator created the keyspace, its replication factor would depend on how many nodes had joined.
-    with Cluster([CLUSTER.address], schema_metadata_enabled=False) as driver, driver.connect() as session:
+    with session(CLUSTER.address) as driver:
         copies = f"{{'class': 'SimpleStrategy', 'replication_factor': {CLUSTER.nodes}}}"
-        session.execute(f"CREATE KEYSPACE demo WITH replication = {copies}", timeout=60)
+        driver.execute(f"CREATE KEYSPACE demo WITH replication = {copies}")
 
 
 @pytest.fixture

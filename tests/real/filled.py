@@ -50,6 +50,11 @@ class FilledStores:
     def addresses(self) -> tuple[str, ...]:
         return tuple(node.spec.address for node in self.nodes)
 
+    @property
+    def shown_from_s(self) -> float:
+        """Start of the time range of dashboards: a busy agent may read once-a-minute metrics seconds late."""
+        return self.from_s - SPAN_S / 2
+
     def merged(self, into: Path, interval_s: int) -> Mapping[tuple[str, float], Cells]:
         """Return the rows of `casstat merge`, keyed by node (or "cluster") and end time."""
         result = run("merge", str(self.journals), "-o", str(into), "-i", str(interval_s))
@@ -136,7 +141,7 @@ def query_at(store: Prometheus | VictoriaMetrics, text: str, time_s: float) -> l
 
 def query_range(store: Prometheus | VictoriaMetrics, text: str, of: FilledStores, step_s: int) -> list[dict[str, Any]]:
     """Return the result of a range query. Raises OSError if the store refuses it."""
-    return _result(store, "query_range", query=text, start=of.from_s, end=of.to_s, step=step_s)
+    return _result(store, "query_range", query=text, start=of.shown_from_s, end=of.to_s, step=step_s)
 
 
 def _result(store: Prometheus | VictoriaMetrics, endpoint: str, **parameters: Any) -> list[dict[str, Any]]:

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
+from cassandra.policies import WhiteListRoundRobinPolicy
 
 from cli.setup.demo.demo_node import Node
 from collector.node.jolokia.client import HEADERS
@@ -155,6 +157,23 @@ def ask(node: Node, request: dict[str, Any]) -> Any:
     posted = urllib.request.Request(node.spec.jolokia_url, json.dumps(request).encode(), HEADERS)  # noqa: S310 - loopback
     with urllib.request.urlopen(posted, timeout=60) as answer:  # noqa: S310
         return json.load(answer)["value"]
+
+
+@contextmanager
+def session(address: str) -> Iterator[Session]:
+    """Return a session of the driver with one node, whose requests may take as long as a busy machine needs.
+
+    With metadata enabled, the driver would refresh its schema metadata after each change of a table.
+    """
+    profile = ExecutionProfile(WhiteListRoundRobinPolicy([address]), request_timeout=PATIENCE_S)
+    with Cluster(
+        [address],
+        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+        connect_timeout=PATIENCE_S,
+        control_connection_timeout=PATIENCE_S,
+        schema_metadata_enabled=False,
+    ) as cluster:
+        yield cluster.connect()
 
 
 def nodetool(node: Node, *arguments: str) -> str:

@@ -3,7 +3,7 @@
 import pytest
 
 from cli.setup.demo.demo_node import Node
-from tests.real.programs import Row, ask, casstat, increase, load, prepare
+from tests.real.programs import Row, ask, casstat, increase, load, prepare, session
 
 RATE = 200
 
@@ -90,7 +90,5 @@ def test_a_dropped_table_is_absent_and_a_new_one_is_discovered(node: Node) -> No
 
 
 def drop(node: Node, keyspace: str) -> None:
-    from cassandra.cluster import Cluster
-
-    with Cluster([node.spec.address]) as cluster, cluster.connect() as session:
-        session.execute(f"DROP KEYSPACE {keyspace}", timeout=60)
+    with session(node.spec.address) as driver:
+        driver.execute(f"DROP KEYSPACE {keyspace}")

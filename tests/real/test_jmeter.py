@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cassandra.cluster import Cluster
 
 from cli.recordings.recording_arguments import results_in
 from collector.load_results.client_result import ClientInterval
 from tests.real.conftest import StartNode
 from tests.real.jmeter_plan import THREADS, jmeter_command, percentiles_ms, printed_totals, samples_of, schema
-from tests.real.programs import PATIENCE_S, program
+from tests.real.programs import PATIENCE_S, program, session
 from tests.real.recorded_reads import rows_of
 
 pytestmark = pytest.mark.beside
@@ -53,9 +52,9 @@ class JMeterRun:
 @pytest.fixture(scope="module")
 def run(start_node: StartNode, tmp_path_factory: pytest.TempPathFactory) -> JMeterRun:
     node, folder = start_node("5.0.8"), tmp_path_factory.mktemp("jmeter")
-    with Cluster([node.spec.address]) as cluster, cluster.connect() as session:
+    with session(node.spec.address) as driver:
         for statement in schema(replicas=1):
-            session.execute(statement, timeout=60)
+            driver.execute(statement)
     result = folder / "result.jtl"
     command = jmeter_command(folder / "home", node.spec.address, result, LOOPS)
     words: list[str | Path] = [

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
-from cassandra.cluster import Cluster
 
 from cli.setup.demo.demo_node import Node
 from collector.model.clock import SystemClock, ticks
@@ -17,8 +16,9 @@ from collector.node.metrics.tables import REMAINDERS
 from collector.node.node_sampler import NameOverrides, NodeSampler
 from collector.node.selection import Selection
 from exporters.rows.table_rows import NEEDS, tables
+from tests.real.node_snapshots import complete
 from tests.real.nodes import FAST_SCHEMA, light, spec_of
-from tests.real.programs import Load, ask, load
+from tests.real.programs import Load, ask, load, session
 
 pytestmark = pytest.mark.beside
 
@@ -36,15 +36,12 @@ def big(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
         node.start()
     try:
         node.wait()
-        # With metadata enabled, the driver would refresh its schema metadata after creating each table.
-        with Cluster([ADDRESS], schema_metadata_enabled=False) as cluster:
-            session = cluster.connect()
-            session.execute(
-                "CREATE KEYSPACE big WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
-                timeout=60,
+        with session(ADDRESS) as driver:
+            driver.execute(
+                "CREATE KEYSPACE big WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"
             )
             for number in range(TABLES):
-                session.execute(f"CREATE TABLE big.t{number:03d} (k int PRIMARY KEY, v blob)", timeout=60)
+                driver.execute(f"CREATE TABLE big.t{number:03d} (k int PRIMARY KEY, v blob)")
         yield node
     finally:
         node.kill()
@@ -57,7 +54,7 @@ def samples(big: Node) -> Iterator[Iterator[Sample]]:
     source = MBeanSource(Jolokia(big.spec.jolokia_url), BEANS, selection, clock)
     with closing(NodeSampler(source, selection, NameOverrides(), clock)) as sampler:
         sampler.learn(60.0)
-        yield sampler.sample_stream().samples(sampler.snapshots(ticks(clock, 1.0), 1.0))
+        yield sampler.sample_stream().samples(complete(sampler.snapshots(ticks(clock, 1.0), 1.0)))
 
 
 def selected_tables(sample: Sample) -> set[str]:
@@ -127,17 +124,16 @@ def test_busy_tables_are_selected_and_sums_are_complete(big: Node, samples: Iter
 def test_created_and_dropped_tables_appear_and_disappear_without_a_spike(big: Node, samples: Iterator[Sample]) -> None:
     """A spike would be a rate higher than twice the load's rate."""
     next(samples)
-    with Cluster([ADDRESS], schema_metadata_enabled=False) as cluster:
-        session = cluster.connect()
+    with session(ADDRESS) as driver:
         for number in range(TABLES - 5, TABLES):
-            session.execute(f"DROP TABLE IF EXISTS big.t{number:03d}", timeout=60)
+            driver.execute(f"DROP TABLE IF EXISTS big.t{number:03d}")
         created = Load(big, RATE, 25, "--keyspace", "fresh", "--tables", "3")
         seen: list[Sample] = []
         while len(seen) < PATIENCE_TICKS and not (seen and {"t000", "t001", "t002"} <= tables_of(seen[-1], "fresh")):
             seen.append(next(samples))
         assert {"t000", "t001", "t002"} <= tables_of(seen[-1], "fresh")
         created.wait()
-        session.execute("DROP KEYSPACE fresh", timeout=60)
+        driver.execute("DROP KEYSPACE fresh")
     while len(seen) < 2 * PATIENCE_TICKS and tables_of(seen[-1], "fresh"):
         seen.append(next(samples))
     assert not tables_of(seen[-1], "fresh")

@@ -6,11 +6,22 @@ import sys
 from pathlib import Path
 
 import pytest
-from cassandra.cluster import Cluster
 
 from cli.setup.demo.demo_node import Node
 from collector.node.host.discovery import disk_of
-from tests.real.programs import PATIENCE_S, Casstat, Load, Row, casstat, increase, load, nodetool, prepare, write
+from tests.real.programs import (
+    PATIENCE_S,
+    Casstat,
+    Load,
+    Row,
+    casstat,
+    increase,
+    load,
+    nodetool,
+    prepare,
+    session,
+    write,
+)
 
 pytestmark = pytest.mark.beside
 
@@ -67,15 +78,14 @@ def test_the_old_command_line_works(any_node: Node, source: str, tmp_path: Path)
     command = [sys.executable, "-m", "cli", *old_command(any_node, events), "--source", source]
     with (
         load(any_node, 200),
-        Cluster([any_node.spec.address], schema_metadata_enabled=False) as cluster,
-        cluster.connect() as session,
+        session(any_node.spec.address) as driver,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running,
     ):
         assert running.stdout
         # Once the header and a row have been printed, the log is being followed. Averages need two rows.
         out = running.stdout.readline() + running.stdout.readline()
         # TRUNCATE flushes the table at once, without a nodetool process that would compete for the CPU.
-        session.execute("TRUNCATE demo.t000")
+        driver.execute("TRUNCATE demo.t000")
         out += running.stdout.readline()
         while (without_values(out) or FLUSH not in events.read_text()) and (row := running.stdout.readline()):
             out += row

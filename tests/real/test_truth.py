@@ -7,8 +7,6 @@ from itertools import accumulate
 
 import pytest
 from cassandra import ConsistencyLevel
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
-from cassandra.policies import WhiteListRoundRobinPolicy
 from cassandra.query import SimpleStatement
 
 from cli.setup.demo.demo_node import Node
@@ -23,6 +21,7 @@ from tests.real.programs import (
     load,
     nodetool,
     prepare,
+    session,
     text_of_casstat,
 )
 from tests.waiting import eventually
@@ -34,7 +33,7 @@ MS = 1000
 BUCKET = 1.2
 SLOW_READS, SLOW_S = 50, 0.5
 READ_FROM_ALL, READ_FROM_ONE = (
-    SimpleStatement("SELECT v FROM t000 WHERE k = 1", consistency_level=level)
+    SimpleStatement("SELECT v FROM demo.t000 WHERE k = 1", consistency_level=level)
     for level in (ConsistencyLevel.ALL, ConsistencyLevel.ONE)
 )
 
@@ -109,23 +108,21 @@ FEW = 5
 
 def execute_counted(node: Node) -> None:
     """Execute STATEMENTS; the last one is a serial read."""
-    with Cluster([node.spec.address], schema_metadata_enabled=False) as driver, driver.connect() as session:
-        session.default_timeout = 60
+    with session(node.spec.address) as driver:
         for number, (statement, count, operations) in enumerate(STATEMENTS):
             level = ConsistencyLevel.SERIAL if "cas_read" in operations else ConsistencyLevel.ONE
             for key in range(count):
                 # Half of the conditional inserts find their key.
                 text = statement.format(20 + key + number)
-                session.execute(SimpleStatement(text, consistency_level=level))
+                driver.execute(SimpleStatement(text, consistency_level=level))
 
 
 def create_counted(node: Node) -> None:
-    with Cluster([node.spec.address], schema_metadata_enabled=False) as driver, driver.connect() as session:
-        session.default_timeout = 60
+    with session(node.spec.address) as driver:
         replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}"
-        session.execute(f"CREATE KEYSPACE counted WITH replication = {replication}")
-        session.execute("CREATE TABLE counted.t (k int PRIMARY KEY, v int)")
-        session.execute("CREATE TABLE counted.c (k int PRIMARY KEY, n counter)")
+        driver.execute(f"CREATE KEYSPACE counted WITH replication = {replication}")
+        driver.execute("CREATE TABLE counted.t (k int PRIMARY KEY, v int)")
+        driver.execute("CREATE TABLE counted.c (k int PRIMARY KEY, n counter)")
 
 
 def test_every_operation_counts_once(jolokia_node: Node) -> None:
@@ -197,18 +194,13 @@ def test_percentiles_are_absent_once_the_load_has_stopped(node: Node) -> None:
 
 def test_percentiles_of_a_row_are_those_of_its_reads_after_slow_reads(three_nodes: list[Node]) -> None:
     node, replica, _ = three_nodes
-    execution = ExecutionProfile(WhiteListRoundRobinPolicy([node.spec.address]), request_timeout=PATIENCE_S)
-    with (
-        Cluster([node.spec.address], execution_profiles={EXEC_PROFILE_DEFAULT: execution}) as cluster,
-        cluster.connect("demo") as session,
-        casstat("1", "--jolokia", node.spec.jolokia_url) as line,
-    ):
+    with session(node.spec.address) as driver, casstat("1", "--jolokia", node.spec.jolokia_url) as line:
         line.wait_for_rows(1)
         with read_timeout(node):
             # A read from all replicas takes at least as long as one of them is suspended.
             replica.suspend()
             try:
-                reads = [session.execute_async(READ_FROM_ALL) for _ in range(SLOW_READS)]
+                reads = [driver.execute_async(READ_FROM_ALL) for _ in range(SLOW_READS)]
                 eventually(lambda: active_requests(node) >= SLOW_READS, PATIENCE_S)
                 begun_s = time.monotonic()
                 eventually(lambda: time.monotonic() - begun_s >= SLOW_S, PATIENCE_S)
@@ -220,7 +212,7 @@ def test_percentiles_of_a_row_are_those_of_its_reads_after_slow_reads(three_node
         line.wait_for(lambda rows: rows[-1]["reads_per_s"] == 0)
         start, before = len(line.rows), bucket_counts(node, "Read")
         for _ in range(SLOW_READS):
-            session.execute(READ_FROM_ONE)
+            driver.execute(READ_FROM_ONE)
         line.wait_for_rows(2)
         after = bucket_counts(node, "Read")
     percentiles_ms = [row["read_p99_ms"] for row in line.rows[start:] if row["read_p99_ms"] is not None]
