@@ -19,7 +19,7 @@ def complete(snapshots: Iterable[Snapshot]) -> Iterator[Snapshot]:
 
 
 def snapshots(node: Node, selection: Selection) -> Iterator[Snapshot]:
-    """Yield complete snapshots of a node, one second apart unless it is too late for some."""
+    """Yield complete snapshots of a node, at least about a second apart."""
     clock = SystemClock()
     source = MBeanSource(Jolokia(node.spec.jolokia_url), BEANS, selection, clock)
     with closing(NodeSampler(source, selection, NameOverrides(), clock)) as sampler:
