@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from dashboards.promql import selector
-from dashboards.rules.burn_rate import BUCKETS
+from dashboards.rules.alert import BUCKETS
 from dashboards.signals.jvm import PAUSING
 
 ADDRESS = "127.0.186.1"

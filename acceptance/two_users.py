@@ -24,8 +24,7 @@ from cli.setup.demo.background_process import listens
 from cli.setup.demo.demo_cluster import cache_folder
 from cli.setup.demo.demo_node import NATIVE_PORT, NodeSpec, command, write_configuration
 from cli.setup.demo.java_runtime import fetch_cassandra, fetch_jolokia, find_java
-from collector.node.jolokia.client import ORIGIN, Jolokia, JolokiaError
-from collector.node.jolokia.jolokia_access import JolokiaAccess
+from collector.node.jolokia.client import ORIGIN, Jolokia, JolokiaAccess, JolokiaError
 from tests.faults.test_two_users import NAMESPACES
 from tests.faults.two_users_stage import DAEMON, NOBODY, Stage, listener, process, raise_loopback
 

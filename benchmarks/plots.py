@@ -9,7 +9,7 @@ from benchmarks import node_recordings, simulated_recordings
 from benchmarks.figures import Figure
 from benchmarks.merge import measured
 from exporters.charts.all_plots import PLOTS
-from exporters.charts.gnuplot_process import KINDS
+from exporters.charts.gnuplot_page import KINDS
 
 NODES = 3
 TICKS = 600

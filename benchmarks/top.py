@@ -17,9 +17,8 @@ from cli.top.view_state import SETS, ViewState, wanted
 from collector.live.cluster_interval import ClusterInterval, NodeInfo
 from collector.live.interval_assembler import IntervalAssembler
 from collector.model.sample_json import decoded
-from exporters.live.frame import History, NodeFrame
+from exporters.live.frame import History, NodeFrame, frame_of, request_of
 from exporters.live.live_columns import SUMMED
-from exporters.live.live_frames import frame_of, request_of
 
 NODES, TICKS, REDRAWS = 300, 12, 10
 SIZES = ((80, 24), (200, 60))

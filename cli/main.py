@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Commands that run another program, such as `record`, may return other codes.
     """
     if instruction := os.environ.get(COMPLETE):
-        from cli.shell_completion import complete
+        from cli.command_list import complete
 
         return complete(instruction)
     words = _without_help(sys.argv[1:] if arguments is None else arguments)

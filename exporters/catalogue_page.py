@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from collector.model.metric import Metric, Owner, ScrapeInterval
-from exporters.sinks.parts.otlp_names import CONVENTIONS
+from exporters.sinks.parts.otlp import CONVENTIONS
 
 HEAD = """# Metrics
 

@@ -29,7 +29,7 @@ IMPORT = re.compile(r"^ *from ([\w.]+) import (\([^)]+\)|[^(\n]+)", re.MULTILINE
 NAME = re.compile(r"(?<! as )\b\w+")
 # Small modules that only one module of their folder imports, and why they are apart.
 SMALL_MODULES = {
-    "cli/shell_completion.py": "imported only when a shell asks for completions",
+    "cli/command_list.py": "imported only when a shell asks for completions",
     "dashboards/grafana/build.py": "the tests build the dashboards, too",
 }
 # The only exception: this command shares its name with the module that does its work, in the given folder.

@@ -10,6 +10,7 @@ from collector.model.metric import ScrapeInterval
 from collector.node.catalogue import CATALOGUE
 from collector.node.selection import slowest_interval
 from dashboards.expression import Quantile, metrics_of
+from dashboards.grafana.build import uid
 from dashboards.grafana.definitions.all_dashboards import DASHBOARDS
 from dashboards.grafana.panel_model import (
     Dashboard,
@@ -18,12 +19,12 @@ from dashboards.grafana.panel_model import (
     Split,
     Spread,
     StateTimeline,
+    Store,
     TextPanel,
     WorstTable,
+    ref_id,
 )
 from dashboards.grafana.panel_model import Line as Shown
-from dashboards.grafana.panel_query import Store, ref_id
-from dashboards.grafana.variables import uid
 from dashboards.promql import NODE_LABELS
 from dashboards.signals.signal import Unit
 

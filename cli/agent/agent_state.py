@@ -105,7 +105,7 @@ def _loaded(path: Path) -> Identity:
 
 
 class Agent:
-    """A running agent's state; implements `exporters.api.agent_api.AgentApi`."""
+    """A running agent's state; implements `exporters.api.endpoint.AgentApi`."""
 
     def __init__(
         self,

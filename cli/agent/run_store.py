@@ -20,7 +20,7 @@ from collector.model.clock import Clock
 from collector.model.snapshot import Event, Scrape
 from collector.printable import count_text
 from collector.redaction.redactor import Redactor
-from exporters.api.agent_api import TooManyChangesError
+from exporters.api.endpoint import TooManyChangesError
 from exporters.metrics_page.self_metrics import RunTimes
 
 SOURCE = "run"

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cli.errors import CasstatError
-from cli.install_hint import require_packages
+from cli.errors import CasstatError, require_packages
 from cli.parameters.access_options import warn_of_sink
 from cli.process_setup import casstat_command
 from collector.model.snapshot import Identity
@@ -22,8 +21,8 @@ from collector.recording.writer import Position, folder_name
 from exporters.metrics_page.rendering import Options
 from exporters.metrics_page.self_metrics import SinkHealth
 from exporters.sinks.parts.all_sinks import sink_of
-from exporters.sinks.shipping.checkpoint import upload_checkpoint
 from exporters.sinks.shipping.shipper import Backoff, Plan, Runtime, Shipper
+from exporters.sinks.shipping.tick_queue import upload_checkpoint
 from exporters.sinks.sink import Sink, SinkUrlError
 
 # When the agent stops, requests in progress have this much time to finish.

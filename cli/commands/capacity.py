@@ -16,8 +16,7 @@ from typing import Any
 
 import click
 
-from cli.errors import CasstatError
-from cli.install_hint import ANALYSIS, require_packages
+from cli.errors import ANALYSIS, CasstatError, require_packages
 from cli.parameters.parameter_types import Duration, run_name
 from cli.parameters.recording_options import CommandAfterDashes, condition, output_option, record_options
 

@@ -20,7 +20,7 @@ import click
 from click.core import ParameterSource
 
 from cli.parameters.parameter_types import Duration
-from cli.setup.demo import demo_cluster, demo_prometheus
+from cli.setup.demo import demo_cluster
 from cli.setup.demo.demo_cluster import LOAD, RATE, LocalCluster, Plan, cache_folder, node_name
 from cli.setup.demo.demo_node import Node
 from cli.setup.demo.java_runtime import DemoError
@@ -120,7 +120,7 @@ def up(
     if load is not None:
         demo_cluster.require_driver()
     if companions:
-        demo_prometheus.check()
+        demo_cluster.check()
     cluster = LocalCluster(folder, cache_folder(os.environ))
     progress = Progress()
     plan = _with_existing(context, cluster.plan(), Plan(**options))
@@ -135,7 +135,7 @@ def up(
             cluster.wait(LOAD, cluster.counts.exists, progress, LOAD_START_S)
         companion_lines: list[str] = []
         if companions:
-            companion_lines = demo_prometheus.start(cluster, [node.spec for node in started], metrics, progress)
+            companion_lines = demo_cluster.start(cluster, [node.spec for node in started], metrics, progress)
     except BaseException:
         if companions:
             cluster.down()

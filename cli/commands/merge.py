@@ -15,7 +15,7 @@ import click
 
 from cli.errors import echo
 from cli.parameters.recording_options import ObjectUrl, RecordingPath, output_option, read_limits
-from cli.recordings.merge_options import merge_options
+from cli.recordings.recording_arguments import merge_options
 
 GROUP = "analyse"
 
@@ -30,9 +30,9 @@ GROUP = "analyse"
 @read_limits
 def command(folder: Path | ObjectUrl, series: bool, scheduler: str | None, **options: Any) -> None:
     from cli.recordings.merge_cluster import on_cluster
-    from cli.recordings.merge_options import MergeSettings
     from cli.recordings.merge_program import merge_into, write_series
     from cli.recordings.object_storage import local_output, local_settings
+    from cli.recordings.recording_arguments import MergeSettings
 
     given = MergeSettings(**options)
     with ExitStack() as stack:

@@ -14,7 +14,7 @@ import click
 from cli.errors import echo
 from cli.parameters.parameter_types import Duration
 from cli.parameters.recording_options import ObjectUrl, RecordingPath, output_option, read_limits
-from cli.recordings.merge_options import merge_options
+from cli.recordings.recording_arguments import merge_options
 
 GROUP = "analyse"
 
@@ -62,9 +62,9 @@ def command(
     warm_up_s: float | None,
     **options: Any,
 ) -> None:
-    from cli.recordings.merge_options import MergeSettings
     from cli.recordings.object_storage import local_output, local_settings
     from cli.recordings.plot_program import POINTS, Drawing, plot_into
+    from cli.recordings.recording_arguments import MergeSettings
 
     names = [name.strip() for name in only.split(",") if name.strip()]
     with local_settings(MergeSettings(**options, points=POINTS)) as settings, local_output(folder) as output:

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from cli.install_hint import ANALYSIS, require_packages
+from cli.errors import ANALYSIS, require_packages
 from cli.parameters.parameter_types import Duration, run_name
 from cli.parameters.recording_options import CommandAfterDashes, output_option, record_options
 

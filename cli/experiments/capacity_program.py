@@ -28,7 +28,7 @@ from collector.file_access import file_errors, write_json
 from collector.live.live_cluster import Plan
 from collector.printable import one_line
 from collector.runs.parameter_sweep import SweepSettings, require_command
-from collector.runs.run_texts import accepted_name, command_name
+from collector.runs.run import accepted_name, command_name
 from collector.stored_json import read_content, value_of
 from exporters.charts.experiment_plots import capacity_plots
 from exporters.results.capacity import capacity_output

@@ -11,18 +11,14 @@ from cli.errors import CasstatError, note
 from cli.recordings.recording_arguments import results_in
 from cli.recordings.views import NoDataError, Step, begun
 from cli.run_folder import LOG_FILE
-from cli.runs.phase_data import phase_data
-from cli.runs.run_saturation import saturation_of
-from cli.runs.run_summary import attempt, measured_phases
+from cli.runs.run_saturation import phase_data, saturation_of
+from cli.runs.run_summary import SUMMARY_FILE, attempt, measured_phases, read_summaries
 from cli.runs.run_views import RunViews, run_views
-from cli.runs.summary_file import SUMMARY_FILE, read_summaries
 from collector.live.live_cluster import Plan
 from collector.printable import local_time, one_line
-from collector.runs.run import TOTAL, Run, RunPhase
-from collector.runs.run_texts import step_text
-from exporters.live.frame import Frame, History
+from collector.runs.run import TOTAL, Run, RunPhase, step_text
+from exporters.live.frame import Frame, History, LiveFrames, Wanted
 from exporters.live.live_columns import value
-from exporters.live.live_frames import LiveFrames, Wanted
 from exporters.results.capacity.step_verdict import Failure, StepData
 from exporters.results.comparison.amounts import ALL
 from exporters.results.saturation.saturation import GENERATOR, Saturation

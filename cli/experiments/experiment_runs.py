@@ -20,7 +20,7 @@ from collector.redaction.redactor import Redactor
 from collector.runs.parameter_sweep import SweepSettings
 from collector.runs.run_file import RunFileError, is_run, read_run
 from exporters.charts.all_plots import Plot, write
-from exporters.charts.gnuplot_process import GnuplotError, draw
+from exporters.charts.gnuplot_page import GnuplotError, draw
 from exporters.charts.plot_data import PlotData
 
 PLOTS_FOLDER = "plots"

@@ -27,8 +27,8 @@ from collector.live.live_cluster import Plan
 from collector.printable import count_text, excerpts, one_line, single_line
 from collector.runs import parameter_sweep
 from collector.runs.parameter_sweep import Sweep, SweepRun, SweptParameter
+from collector.runs.run import accepted_name, command_name
 from collector.runs.run_clock import RunClock
-from collector.runs.run_texts import accepted_name, command_name
 from exporters.results.sweep.sweep_output import plain_lines
 
 # The exit status if a run failed.

@@ -17,18 +17,16 @@ from cli.experiments.experiment_runs import draw_plots, write_texts
 from cli.parameters.recording_options import memory_limit
 from cli.recordings.recording_arguments import results_in
 from cli.recordings.views import NoDataError, View
-from cli.runs.run_summary import measured_phases
+from cli.runs.run_summary import SUMMARY_FILE, measured_phases, read_summaries
 from cli.runs.run_views import run_views
-from cli.runs.summary_file import SUMMARY_FILE, read_summaries
 from collector.file_access import file_errors, read_whole, replace_file
 from collector.merge.grid import SpanGrid
 from collector.node.metrics.requests import COUNTED
 from collector.printable import count_text, local_time, one_line
 from collector.recording.header import MAX_MEMORY_BYTES
 from collector.runs.parameter_sweep import Sweep, SweepRun
-from collector.runs.run import WARM_UP, Run
+from collector.runs.run import WARM_UP, Run, command_name
 from collector.runs.run_file import RunFileError, read_run
-from collector.runs.run_texts import command_name
 from exporters.charts.experiment_plots import sweep_plots
 from exporters.results.summary.phase_summary import NEEDS, coverage_texts, phase_values, time_of_day
 from exporters.results.sweep.sweep_output import csv_text, json_text, markdown_text

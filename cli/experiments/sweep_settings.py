@@ -18,7 +18,7 @@ from cli.record.record_program import RecordSettings, redactor_of, require_valid
 from collector.printable import one_line
 from collector.redaction.redactor import Redactor
 from collector.runs.parameter_sweep import Sweep, SweepSettings, SweptParameter, knowing_parameters
-from collector.runs.run_texts import accepted_name
+from collector.runs.run import accepted_name
 from exporters.results.sweep.sweep_output import COLUMNS, ITEM_COLUMNS
 from exporters.results.sweep.sweep_rows import number_of
 

@@ -18,7 +18,7 @@ from cli.errors import errors_as, note
 from cli.parameters.parameter_types import with_options
 from collector.file_access import SecretError, read_password
 from collector.http.access import Access, AccessError, Hint, Reason, client_context, is_this_machine
-from collector.node.jolokia.jolokia_access import JolokiaAccess
+from collector.node.jolokia.client import JolokiaAccess
 
 if TYPE_CHECKING:
     import ssl

@@ -15,7 +15,7 @@ import click
 from cli import run_folder
 from cli.errors import CasstatError, note
 from cli.parameters.access_options import JolokiaSettings
-from cli.parameters.ssh_address import SshAddress
+from cli.parameters.parameter_types import SshAddress
 from cli.process_setup import interruptible, open_standard_streams
 from cli.record.clients.local_client_host import LocalClientHost
 from cli.record.clients.remote_client_hosts import RemoteClientHosts
@@ -34,10 +34,9 @@ from collector.agents.addresses import NodeAddress
 from collector.live.live_cluster import Plan
 from collector.printable import one_line
 from collector.redaction.redactor import Redactor
-from collector.runs.run import Run, RunCondition
+from collector.runs.run import Run, RunCondition, accepted_name, command_name
 from collector.runs.run_clock import RunClock
 from collector.runs.run_file import CLIENT_HOSTS_FOLDER, RunFileError, is_run, read_run
-from collector.runs.run_texts import accepted_name, command_name
 from exporters.results.summary.conditions import Condition
 
 # The exit status if a condition of --fail-if holds.

@@ -25,10 +25,9 @@ from collector.file_access import file_errors
 from collector.printable import one_line
 from collector.redaction.redactor import Redactor
 from collector.runs.cluster_members import Membership, clusters_of
-from collector.runs.run import Run, RunCommand, RunNode, phases_of
+from collector.runs.run import Run, RunCommand, RunNode, phases_of, step_text
 from collector.runs.run_clock import RunClock, marks_on_run_clock, recorder_clocks
 from collector.runs.run_file import redacted_run, write_run
-from collector.runs.run_texts import step_text
 
 MARKS_EVERY_S = 0.5
 # How long to wait, in addition to two sampling intervals, for every agent to record a tick after the command has ended.

@@ -13,7 +13,7 @@ from shutil import copyfile, rmtree
 from cli import run_folder
 from cli.errors import CasstatError, note
 from cli.parameters.access_options import JolokiaSettings
-from cli.parameters.ssh_address import SshAddressError, is_ssh, parse_ssh_address
+from cli.parameters.parameter_types import SshAddressError, is_ssh, parse_ssh_address
 from cli.record.clients.result_files import collect_all
 from cli.record.run_nodes import PRIVATE_FOLDER
 from cli.record.ssh.ssh_agent import SshAgent, report_spools

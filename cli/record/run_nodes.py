@@ -16,7 +16,7 @@ import click
 from cli.errors import CasstatError, errors_as, note
 from cli.line.node_selection import users_of
 from cli.parameters.access_options import JolokiaSettings, access_from, warn_if_plain
-from cli.parameters.ssh_address import SshAddress, SshAddressError, is_ssh, parse_ssh_address
+from cli.parameters.parameter_types import SshAddress, SshAddressError, is_ssh, parse_ssh_address
 from cli.record.private_agent import PrivateAgent
 from cli.record.ssh.remote_spool import JOLOKIA_PASSWORD, JOLOKIA_USER, TRUSTED_USER
 from cli.record.ssh.ssh_agent import SshAgent

@@ -17,21 +17,20 @@ from uuid import uuid4
 
 import click
 
-from cli.errors import CasstatError
-from cli.install_hint import ANALYSIS, require_packages
+from cli.errors import ANALYSIS, CasstatError, require_packages
 from cli.parameters.parameter_types import bounds
 from cli.parameters.recording_options import ObjectUrl
-from cli.recordings.merge_options import MergeSettings
 from cli.recordings.object_storage import last_name, open_store, store_errors
+from cli.recordings.recording_arguments import MergeSettings
 from collector.printable import count_text, one_line
 from collector.recording.object_store import parts_of
 from collector.recording.recording_download import download_recordings, recorded_times
 
 if TYPE_CHECKING:
     from collector.merge.clock_correction import ClockCorrection
+    from collector.merge.merge import StoredRecordings
     from collector.merge.merge_job import Job, Merged
     from collector.merge.recordings import Recording, Session
-    from collector.merge.stored_recordings import StoredRecordings
 
 CONNECT_S = 10
 # How often the workers are counted, and for how long there may be none before a merge fails: another may join.
@@ -73,8 +72,8 @@ class MergeCluster:
 
         Raises OSError and ObjectStoreError.
         """
+        from collector.merge.merge import stored_sessions
         from collector.merge.recordings import sessions
-        from collector.merge.stored_recordings import stored_sessions
 
         stored = self.stored
         if stored is None:
@@ -98,8 +97,7 @@ class MergeCluster:
 
         Raises OSError, ObjectStoreError and TooManySeriesError.
         """
-        from collector.merge.merge import merge_all
-        from collector.merge.stored_recordings import merge_stored
+        from collector.merge.merge import merge_all, merge_stored
 
         stored = self.stored
         if stored is None:
@@ -115,7 +113,7 @@ class MergeCluster:
         clocks: "Mapping[str, ClockCorrection]",
     ) -> "Iterator[Future[Result]]":
         """Yield the future result of `task` for each recording, in order, at most AHEAD of them in advance."""
-        from collector.merge.stored_recordings import with_copy
+        from collector.merge.merge import with_copy
 
         stored = self.stored
         futures: deque[Future[Result]] = deque()
@@ -172,7 +170,7 @@ def on_cluster(settings: MergeSettings, scheduler: str) -> Iterator[tuple[MergeS
 
 def _stored(url: str, settings: MergeSettings, parent: Path) -> StoredSource:
     """Return the recordings at a URL, and download the other objects. Raises CasstatError and ObjectStoreError."""
-    from collector.merge.stored_recordings import StoredRecordings, journal_folders
+    from collector.merge.merge import StoredRecordings, journal_folders
 
     store = open_store(url)
     objects, root = store.objects(), parent / last_name(store)

@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.errors import CasstatError, note
-from cli.install_hint import ANALYSIS, require_packages
+from cli.errors import ANALYSIS, CasstatError, note, require_packages
 from cli.parameters.parameter_types import bounds
 from cli.parameters.recording_options import output_folder
 from cli.recordings import recording_arguments
 from cli.recordings.merge_cluster import MergeCluster
-from cli.recordings.merge_options import MAX_S, MergeSettings
+from cli.recordings.recording_arguments import MAX_S, MergeSettings
 from cli.recordings.views import Step, View, Views, completed, job_of
 from collector.file_access import file_errors
 from collector.printable import one_line

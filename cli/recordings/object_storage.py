@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
-from cli.errors import CasstatError, echo, errors_as, note
-from cli.install_hint import require_packages
+from cli.errors import CasstatError, echo, errors_as, note, require_packages
 from cli.parameters.parameter_types import TimeOfDay, bounds
 from cli.parameters.recording_options import ObjectUrl
-from cli.recordings.merge_options import MergeSettings
+from cli.recordings.recording_arguments import MergeSettings
 from cli.run_folder import is_being_recorded
 from collector.agents.run_records import FILE as RUNS_FILE
 from collector.file_access import file_errors
@@ -22,7 +21,7 @@ from collector.recording.object_store import ObjectStore, ObjectStoreError, obje
 from collector.recording.recording_download import download_recordings, recorded_times
 from collector.recording.writer import files_of, folder_name
 from collector.runs.run_file import FILE, is_run
-from exporters.sinks.shipping.checkpoint import file_name, upload_checkpoint
+from exporters.sinks.shipping.tick_queue import file_name, upload_checkpoint
 
 UNNAMED = "recordings"
 

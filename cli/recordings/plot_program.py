@@ -9,9 +9,8 @@ import click
 
 from cli.errors import CasstatError, errors_as, note
 from cli.parameters.recording_options import output_folder
-from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import interval_for, recording_views
-from cli.recordings.recording_arguments import read_run_in, results_in, run_at
+from cli.recordings.recording_arguments import MergeSettings, read_run_in, results_in, run_at
 from cli.recordings.views import NoDataError, Step, View, Views, completed
 from collector.merge.grid import SpanGrid
 from collector.merge.merge_job import DEFAULT_S
@@ -85,7 +84,7 @@ def plots(views: Views, settings: MergeSettings, folder: Path) -> Step[Callable[
 def _begun(run: PlotData, plots: "Sequence[Plot]", folder: Path, drawing: Drawing) -> Callable[[], list[Path]]:
     """Write the scripts of plots to a directory, and begin to draw them; return as `plots`. Raises CasstatError."""
     from exporters.charts.all_plots import write
-    from exporters.charts.gnuplot_process import GnuplotError, begin_drawing
+    from exporters.charts.gnuplot_page import GnuplotError, begin_drawing
 
     with output_folder(folder):
         scripts = write(run, folder, plots=plots, theme=drawing.theme, only=drawing.only or None, size=drawing.size)

@@ -1,25 +1,30 @@
-"""The recordings and runs that are given to commands: their files, time ranges, clock corrections and findings."""
+"""The recordings and runs that are given to commands, and the options that `casstat merge` and other commands share.
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+Each has files, a time range, a clock correction and findings.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from math import inf
+from math import inf, nan
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cli.errors import CasstatError
 from cli.line.line_program import missing_recorded_message
-from cli.parameters.parameter_types import TimeOfDay, bounds
+from cli.parameters.parameter_types import Duration, TimeOfDay, bounds, name_of, range_options, with_options
+from cli.parameters.recording_options import RecordingPath
 from collector.file_access import file_errors
 from collector.load_results import result_file
 from collector.load_results.client_result import ClientResult
 from collector.load_results.result_file import ResultFileError, read_result
 from collector.merge.clock_correction import MIN_STEP_S
 from collector.printable import count_text, one_line
+from collector.recording.header import MAX_SERIES
 from collector.recording.journal_files import journal_files
-from collector.runs.run import Run, RunNode
+from collector.runs.run import MAX_OFFSET_S, Run, RunNode
 from collector.runs.run_file import FILE, RunFileError, is_run, read_run
 
 if TYPE_CHECKING:
@@ -190,7 +195,7 @@ def _clock_of(run: Run, node: RunNode, recording: "Recording | None") -> "ClockC
     """Return the correction of a node's clock, with the steps in its recording if the clock may have been set."""
     stepped = None
     if recording is not None and _was_set(run, node):
-        from collector.merge.clock_steps import clock_with_steps
+        from collector.merge.clock_correction import clock_with_steps
 
         stepped = clock_with_steps(recording, [(clock.at_s, clock.offset_s) for clock in node.clocks])
     return stepped or node.clock_correction()
@@ -286,3 +291,86 @@ def check_names(keyspace: str, table: str, files: Iterable[Path], max_series: in
                     return
                 existing.add(name)
     raise CasstatError(missing_recorded_message(keyspace, table, existing))
+
+
+MIN_S, MAX_S = 0.001, 86400.0
+
+
+@dataclass(frozen=True)
+class MergeSettings:
+    """Merge options.
+
+    phase   the phase of a run to which the time range is limited.
+    points  the maximum number of intervals; ignored if `interval` is set. If both are None, the default interval
+            applies.
+    """
+
+    paths: tuple[Path, ...]
+    interval: float | None = None
+    begin: float | TimeOfDay | None = None
+    end: float | TimeOfDay | None = None
+    nodes: str = ""
+    clocks: tuple[tuple[str, float], ...] = ()
+    keyspace: str = ""
+    table: str = ""
+    phase: str | None = None
+    points: int | None = None
+    max_series: int = MAX_SERIES
+
+
+def _clock(text: str) -> tuple[str, float]:
+    """Return the node, and the seconds by which its clock is ahead, in NODE=SECONDS. Raises ValueError."""
+    node, _, number = text.rpartition("=")
+    try:
+        seconds = float(number)
+    except ValueError:
+        seconds = nan
+    # Reject NaN, and offsets of more than a century, which must be typos.
+    if not abs(seconds) <= MAX_OFFSET_S:
+        raise ValueError(f"'{text}': expected NODE=SECONDS, with at most {MAX_OFFSET_S:.0f} seconds")
+    return node, seconds
+
+
+def merge_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that all merging commands share."""
+    options = [
+        click.argument("paths", type=RecordingPath(), nargs=-1, required=True),
+        click.option(
+            "-i",
+            "--interval",
+            type=Duration(MIN_S, MAX_S),
+            help="Interval between rows."
+            "  [merge: 5s; plot: chosen to give at most 300 points; the recording's if longer]",
+        ),
+        range_options,
+        click.option(
+            "--nodes",
+            default="",
+            metavar="NAMES",
+            help="Nodes to include, comma-separated (patterns with * and ? allowed).  [all]",
+        ),
+        click.option(
+            "--clock",
+            "clocks",
+            type=_clock,
+            multiple=True,
+            metavar="NODE=SECONDS",
+            help="Seconds by which NODE's clock is ahead (repeatable).",
+        ),
+        click.option("--phase", metavar="NAME", help="Use only this phase of a run."),
+        click.option(
+            "-k",
+            "--keyspace",
+            metavar="NAME",
+            callback=name_of,
+            help="Show this keyspace's local reads and writes instead of the whole node's.",
+        ),
+        click.option(
+            "-c",
+            "--table",
+            metavar="NAME",
+            callback=name_of,
+            help="Show this table instead of the whole keyspace (requires --keyspace).",
+        ),
+    ]
+    return with_options(options, command)

@@ -20,9 +20,8 @@ from collector.printable import count_text
 from collector.recording.header import MAX_SERIES, SeriesLimit
 from collector.recording.writer import Position, sort_key
 from exporters.sinks.parts.all_sinks import sink_of
-from exporters.sinks.shipping.checkpoint import file_name
 from exporters.sinks.shipping.shipper import Plan, Runtime, Shipper
-from exporters.sinks.shipping.tick_queue import Journal, RecordingReader
+from exporters.sinks.shipping.tick_queue import Journal, RecordingReader, file_name
 from exporters.sinks.sink import Sink, SinkUrlError
 
 SHOWN_S = 0.5

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import click
 
-from cli.errors import CasstatError
-from cli.install_hint import ANALYSIS, require_packages
+from cli.errors import ANALYSIS, CasstatError, require_packages
 from collector.file_access import file_errors
 from collector.recording.header import MAX_SERIES, TooManySeriesError
 

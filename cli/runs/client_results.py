@@ -24,12 +24,18 @@ from collector.load_results import client_format, result_file
 from collector.load_results.client_format import ClientFormatError, CommandTimes, FormatChoice
 from collector.load_results.client_result import ClientInterval, ClientResult, redacted_result
 from collector.load_results.format_registry import choice_of, client_formats, recognised_format
-from collector.load_results.load_span import MAX_OUTSIDE_S, LoadTimes, with_outside_note, with_stall
+from collector.load_results.load_span import (
+    MAX_OUTSIDE_S,
+    LoadTimes,
+    on_run_clock,
+    parts_within,
+    with_outside_note,
+    with_stall,
+)
 from collector.load_results.result_checks import have_same_operations
 from collector.load_results.result_file import write_result
-from collector.load_results.stepped_results import on_run_clock, parts_within
 from collector.merge.clock_correction import MAX_DRIFT, ClockPart, times_when_shown
-from collector.merge.clock_steps import clock_parts as recorded_parts
+from collector.merge.clock_correction import clock_parts as recorded_parts
 from collector.printable import local_time, one_line
 from collector.recording.header import TooManySeriesError
 from collector.recording.writer import folder_name

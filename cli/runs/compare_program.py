@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.errors import CasstatError, echo, note
-from cli.install_hint import ANALYSIS, require_packages
+from cli.errors import ANALYSIS, CasstatError, echo, note, require_packages
 from cli.recordings.recording_arguments import read_run_in
 from cli.recordings.views import Step, begun, completed
 from cli.run_folder import RUNS_FOLDER
-from cli.runs.run_summary import measured_phases
+from cli.runs.run_summary import measured_phases, read_summaries
 from cli.runs.run_views import RunViews, run_views
-from cli.runs.summary_file import read_summaries
 from collector.file_access import replace_file
 from collector.garbage_collection import gc_paused
 from collector.printable import one_line
@@ -216,7 +214,7 @@ def _compared(
 
     `is_only` states whether the run is the only one of its side: stated percentiles of several runs are not comparable.
     """
-    from cli.runs.phase_data import phase_data
+    from cli.runs.run_saturation import phase_data
     from exporters.results.comparison.comparison import ComparedRun
     from exporters.results.comparison.run_settings import RunSettings
 

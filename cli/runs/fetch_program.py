@@ -25,9 +25,8 @@ from collector.recording.object_store import ObjectStore, is_object_url, parts_o
 from collector.recording.reader import entries, read
 from collector.recording.recording_download import download_recordings
 from collector.recording.trimming import TickSpan
-from collector.runs.run import NodeClock, Run, RunNode
+from collector.runs.run import NodeClock, Run, RunNode, accepted_name
 from collector.runs.run_file import NODES_FOLDER, write_run
-from collector.runs.run_texts import accepted_name
 
 SHOWN_EVERY_S = 0.5
 

@@ -7,29 +7,32 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from cli.errors import CasstatError, echo, note
-from cli.install_hint import ANALYSIS, has_packages, install_command, require_packages
+from cli.errors import ANALYSIS, CasstatError, echo, has_packages, install_command, note, require_packages
 from cli.parameters.recording_options import output_folder
 from cli.process_setup import interruptible
-from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import tables
 from cli.recordings.plot_program import POINTS, plots
-from cli.recordings.recording_arguments import results_in, run_in
+from cli.recordings.recording_arguments import MergeSettings, results_in, run_in
 from cli.recordings.views import Step, View, begun
 from cli.run_folder import require_not_recorded
 from cli.runs.compare_program import comparison_of
 from cli.runs.run_saturation import saturation_of
-from cli.runs.run_summary import RunSummary, attempt, completed_summary, run_settings, with_checked_conditions
+from cli.runs.run_summary import (
+    RunSummary,
+    attempt,
+    completed_summary,
+    run_settings,
+    with_checked_conditions,
+    write_summaries,
+)
 from cli.runs.run_views import RunViews, run_views
-from cli.runs.summary_file import write_summaries
 from collector.file_access import file_errors, replace_file
 from collector.merge.node_settings import NEEDS
 from collector.printable import count_text, one_line
 from collector.runs.cluster_members import member_texts
-from collector.runs.run import Run
+from collector.runs.run import Run, same_node_text
 from collector.runs.run_file import write_run
-from collector.runs.run_texts import same_node_text
-from exporters.report.report_data import Baseline, Cost
+from exporters.report.report_blocks import Baseline, Cost
 from exporters.results.saturation.saturation import Saturation
 from exporters.results.summary.summary_text import no_summary_text, summary_lines
 
@@ -223,10 +226,8 @@ def write_report(
     Raises CasstatError and click.UsageError.
     """
     from exporters.charts.merged_plot_data import clocks
-    from exporters.report.html_report import html_report
-    from exporters.report.markdown_report import markdown_report
-    from exporters.report.report_content import report_of
-    from exporters.report.report_data import ReportData, merged_run
+    from exporters.report.report import html_report, markdown_report, report_of
+    from exporters.report.report_blocks import ReportData, merged_run
     from exporters.results.comparison.run_settings import RunSettings
 
     result, choice = views.rows.merged()

@@ -13,9 +13,8 @@ from cli.errors import CasstatError
 from cli.run_folder import FOLDER_VARIABLE, RUNS_FOLDER, is_being_recorded
 from collector.printable import one_line
 from collector.redaction.redactor import Redactor
-from collector.runs.run import RunMark
+from collector.runs.run import MAX_TEXT_CHARS, RunMark
 from collector.runs.run_file import is_run
-from collector.runs.run_texts import MAX_TEXT_CHARS
 
 FILE = "marks.jsonl"
 MAX_LINE_BYTES = 16 << 10

@@ -15,16 +15,15 @@ from cli.recordings.object_storage import metadata_copies
 from cli.recordings.recording_arguments import read_run_in
 from cli.run_folder import RUNS_FOLDER, RUNS_SUBFOLDER, is_being_recorded
 from cli.runs.agent_clients import agent_clients
-from cli.runs.summary_file import SUMMARY_FILE, read_summaries
+from cli.runs.run_summary import SUMMARY_FILE, read_summaries
 from collector.agents.agent_client import AgentClient
 from collector.agents.agent_connection import AgentError
 from collector.file_access import file_errors
 from collector.printable import count_text, local_time, one_line
 from collector.recording.object_store import is_object_url
 from collector.runs.cluster_members import member_texts
-from collector.runs.run import Run, RunCommand, RunNode
+from collector.runs.run import Run, RunCommand, RunNode, step_text
 from collector.runs.run_file import FILE, content_of, is_finite, is_run
-from collector.runs.run_texts import step_text
 from exporters.results.summary.phase_summary import nodes_text, occurring, time_of_day
 from exporters.results.summary.summary_text import number_text, summary_lines
 from exporters.rows.columns import Cell

@@ -20,7 +20,7 @@ from cli import run_folder
 from cli.errors import CasstatError, echo, note
 from cli.run_folder import LOG_FILE, RUNS_SUBFOLDER, STATE_FILE, UNFINISHED_SUBFOLDER, run_folder_name, try_lock
 from cli.runs.marks_file import FILE as MARKS_FILE
-from cli.runs.summary_file import SUMMARY_FILE
+from cli.runs.run_summary import SUMMARY_FILE
 from collector.file_access import UnsuitableFileError, file_errors, read_whole, write_json
 from collector.load_results import result_file
 from collector.load_results.client_result import redacted_result
@@ -32,7 +32,7 @@ from collector.runs import parameter_sweep, run_file
 from collector.runs.parameter_sweep import Sweep, SweptParameter
 from collector.runs.run_file import CLIENT_HOSTS_FOLDER, NODES_FOLDER, is_run
 from collector.runs.run_file import FILE as RUN_FILE
-from exporters.charts.gnuplot_process import KINDS, GnuplotError, draw
+from exporters.charts.gnuplot_page import KINDS, GnuplotError, draw
 
 CHUNK_BYTES = 1 << 18
 _GZIP = b"\x1f\x8b"

@@ -1,19 +1,25 @@
-"""The summary of a completed run: its nodes, their settings, its client hosts and its client results."""
+"""The summary of a completed run: its nodes, their settings, its client hosts and its client results.
 
+A file in the run's directory has the summaries of its phases.
+"""
+
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from math import floor, inf
 from pathlib import Path
 from typing import TypeVar
 
 import click
+import msgspec
 
 from cli.errors import CasstatError, note
 from cli.parameters.recording_options import memory_limit
 from cli.recordings.recording_arguments import nodes_without_recording, results_in
 from cli.recordings.views import NoDataError, Step, View, begun
 from cli.runs.run_views import RunViews
+from collector.file_access import read_whole, write_json
 from collector.merge.coverage import NodeCoverage, coverage_of, not_recorded
 from collector.merge.grid import ClusterSample, SpanGrid
 from collector.merge.merge_job import Merged, NodeRun
@@ -22,6 +28,7 @@ from collector.merge.node_settings import NodeSettings, settings_of
 from collector.model.snapshot import NEVER, Sample
 from collector.recording.header import MAX_MEMORY_BYTES
 from collector.runs.run import TOTAL, Run, RunCondition, RunNode, RunPhase
+from collector.runs.run_file import is_finite
 from exporters.results.comparison.run_settings import RunSettings, settings_texts
 from exporters.results.summary import phase_summary
 from exporters.results.summary.client_values import with_client_values
@@ -29,6 +36,27 @@ from exporters.results.summary.conditions import condition_of
 from exporters.results.summary.phase_summary import PEAKS, ClientHostInterval, Peak, PhaseSummary
 from exporters.rows.merged_rows import Choice, Row, table_of
 from exporters.rows.row_files import node_cells
+
+SUMMARY_FILE = "summary.json"
+MAX_SUMMARY_BYTES = 16 << 20
+
+
+def write_summaries(folder: Path, summaries: Sequence[PhaseSummary]) -> None:
+    """Write the summaries of a run's phases to its directory. Raises OSError."""
+    write_json(folder / SUMMARY_FILE, [asdict(summary) for summary in summaries])
+
+
+def read_summaries(folder: Path) -> list[PhaseSummary]:
+    """Return the summaries of a run's phases; none if they are missing or malformed."""
+    try:
+        content = json.loads(read_whole(folder / SUMMARY_FILE, MAX_SUMMARY_BYTES))
+        # Earlier versions wrote neither client hosts nor missing intervals. A count may be 60.0.
+        summaries = msgspec.convert(content, list[PhaseSummary], strict=False)
+    except (OSError, ValueError, RecursionError):
+        return []
+    cells = [cell for summary in summaries for cell in summary.values.values()]
+    return summaries if all(cell is None or isinstance(cell, str) or is_finite(cell) for cell in cells) else []
+
 
 _NO_SAMPLE = ClusterSample(Sample("", NEVER, {}, {}), 0)
 Result = TypeVar("Result")

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from cli.errors import CasstatError, errors_as
-from cli.parameters.ssh_address import SshAddressError, labels_of, parse_ssh_address
-from cli.recordings.merge_options import MergeSettings
+from cli.parameters.parameter_types import SshAddressError, labels_of, parse_ssh_address
 from cli.recordings.merge_program import recording_views
-from cli.recordings.recording_arguments import clocks_of, read_run_in
+from cli.recordings.recording_arguments import MergeSettings, clocks_of, read_run_in
 from cli.recordings.views import View, Views, job_of
 from collector.file_access import file_errors
 from collector.merge.merge_job import Merged

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from cli.errors import CasstatError
 from cli.parameters.recording_options import memory_limit
-from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import absent_nodes, recording_views
+from cli.recordings.recording_arguments import MergeSettings
 from cli.recordings.views import View
 from collector.live.cluster_interval import ClusterEvent, State, dc_rack
 from collector.live.interval_assembler import MAX_EVENTS, MAX_NAME_CHARS, cluster_event, state_of
@@ -15,9 +15,8 @@ from collector.model.snapshot import IDENTITY_LABELS
 from collector.printable import one_line
 from collector.recording.header import MAX_MEMORY_BYTES
 from collector.runs.run import RunNode
-from exporters.live.frame import ALL, Frame, History, NodeFrame, Rows
+from exporters.live.frame import ALL, RUNNING, Frame, History, NodeFrame, Rows, Wanted
 from exporters.live.live_columns import COLUMNS, NOTHING, TABLE_METRICS, Cells, cells_of, needs
-from exporters.live.live_frames import RUNNING, Wanted
 from exporters.rows.merged_rows import Choice
 from exporters.rows.table_rows import joint_tables, tables
 from exporters.rows.view import running

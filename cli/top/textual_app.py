@@ -22,8 +22,7 @@ from cli.top.screen_rows import RenderContext
 from cli.top.self_cost import SelfCost
 from cli.top.styled_text import FINE, Line, Marks
 from cli.top.view_state import ViewState, position, wanted
-from exporters.live.frame import Frame, History
-from exporters.live.live_frames import Wanted
+from exporters.live.frame import Frame, History, Wanted
 
 REDRAW_S = 1.0
 LOOK_S = 0.1

@@ -32,9 +32,8 @@ from collector.garbage_collection import gc_rarely
 from collector.live.cluster_interval import State
 from collector.live.live_cluster import Plan
 from collector.recording.header import MAX_MEMORY_BYTES, MAX_SERIES
-from exporters.live.frame import Frame, NodeFrame
+from exporters.live.frame import Frame, LiveFrames, NodeFrame
 from exporters.live.live_columns import is_whole
-from exporters.live.live_frames import LiveFrames
 
 if TYPE_CHECKING:
     from cli.top.recorded_frames import RecordedFrames
@@ -179,7 +178,7 @@ def _for(target: NodeAddress, settings: JolokiaSettings) -> JolokiaSettings:
 
 def _replay(settings: TopSettings, path: Path, view: ViewState, environ: Mapping[str, str]) -> None:
     # Imported here because these modules load the merge code, which only --replay needs.
-    from cli.recordings.merge_options import MergeSettings
+    from cli.recordings.recording_arguments import MergeSettings
     from cli.top.recorded_frames import POINTS, RecordedFrames
 
     if _has_nodes(settings):

@@ -13,9 +13,8 @@ from typing import Any
 
 from collector.file_access import read_whole, replace_file
 from collector.node.metrics.requests import OPERATIONS
-from exporters.live.frame import ALL, Frame
+from exporters.live.frame import ALL, Frame, Wanted
 from exporters.live.live_columns import COLUMN_INDEX, COLUMNS
-from exporters.live.live_frames import Wanted
 from exporters.rows.columns import Column
 from exporters.rows.operation_columns import TOTAL_RATE
 

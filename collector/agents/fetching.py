@@ -14,8 +14,7 @@ from urllib.parse import quote
 from collector.agents.agent_client import MAX_PARALLEL, AgentClient, AgentUnavailableError, ClientInterruptedError
 from collector.agents.agent_connection import AgentError
 from collector.agents.agent_nodes import ADDRESS_HINT, INTERRUPTED, node_of_agent
-from collector.merge.clock_correction import MIN_STEP_S
-from collector.merge.clock_steps import corrected_span
+from collector.merge.clock_correction import MIN_STEP_S, corrected_span
 from collector.printable import MAX_LINE_CHARS, count_text, one_line
 from collector.recording.codec import MALFORMED
 from collector.recording.header import TooManySeriesError, look_back_s

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from collector.agents.addresses import NodeAddress
 from collector.agents.agent_connection import AgentConnection, AgentError
 from collector.http.access import Access
-from collector.live.agent_feed import AgentFeed
 from collector.live.cluster_interval import ClusterInterval, NodeInfo
+from collector.live.feeds import AgentFeed
 from collector.live.interval_assembler import IntervalAssembler
 from collector.model.snapshot import Sample
 
 if TYPE_CHECKING:
-    from collector.live.jolokia_feed import JolokiaFeed
+    from collector.live.feeds import JolokiaFeed
     from collector.node.jolokia.client import Jolokia
 
 # An interval is closed when all reachable nodes have reported, but no later than WAIT_SHARE of an interval (at most
@@ -185,7 +185,7 @@ class LiveCluster:
             self._start_task(feed.follow())
         else:
             # Imported on first use because it loads all modules needed to sample a node.
-            from collector.live.jolokia_feed import JolokiaFeed
+            from collector.live.feeds import JolokiaFeed
 
             self._jolokias[key] = JolokiaFeed(key, lambda: self._plan.connect(key), self._plan.interval_s, self)
 

@@ -16,18 +16,21 @@ from dashboards.grafana.panel_model import (
     BLUE,
     PURPLE,
     VERMILLION,
+    Annotation,
     Dashboard,
     Heatmap,
     Line,
     Panel,
+    Query,
     Row,
     Split,
     Spread,
     StateTimeline,
     TextPanel,
+    Variable,
     WorstTable,
+    ref_id,
 )
-from dashboards.grafana.panel_query import Annotation, Query, Variable, ref_id
 from dashboards.influxql import Scope, clamp, clamped, nonzero, render
 from dashboards.promql import NODE_LABELS
 from dashboards.signals import agent, load

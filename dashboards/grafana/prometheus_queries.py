@@ -11,21 +11,24 @@ from dashboards.grafana import panel_model
 from dashboards.grafana.panel_model import (
     BLUE,
     GREEN,
+    NO_STATE,
     ORANGE,
     PURPLE,
     VERMILLION,
+    Annotation,
     Dashboard,
     Heatmap,
     Line,
     Panel,
+    Query,
     Split,
     Spread,
     Stat,
     StateTimeline,
     TimeSeries,
+    Variable,
     WorstTable,
 )
-from dashboards.grafana.panel_query import NO_STATE, Annotation, Query, Variable
 from dashboards.promql import NODE_LABELS, Scope, rate, render, selector
 from dashboards.signals import load
 from dashboards.thresholds import THRESHOLDS

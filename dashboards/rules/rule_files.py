@@ -10,10 +10,20 @@ from collector.model.metric import Kind, Metric
 from collector.node.catalogue import CATALOGUE
 from dashboards.expression import Gauge, Rate, aggregation_of
 from dashboards.promql import FUNCTIONS
-from dashboards.rules.alert import CLUSTER, JOB, MATCH, WINDOW, Alert, aggregate, job_matcher, rule_query
+from dashboards.rules.alert import (
+    CLUSTER,
+    JOB,
+    MATCH,
+    WINDOW,
+    Alert,
+    RecordingRule,
+    aggregate,
+    burn_rate_rules,
+    job_matcher,
+    rule_query,
+)
 from dashboards.rules.alerts import agent, cluster, jvm, machine, overload, requests, storage
 from dashboards.rules.alerts.cluster import ANSWERS
-from dashboards.rules.burn_rate import RecordingRule, burn_rate_rules
 from exporters.live.live_columns import NEEDS
 from exporters.metrics_page.metric_family import QUANTILE, TOTAL
 

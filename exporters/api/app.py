@@ -17,10 +17,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from exporters.api import journal_endpoint, runs_endpoint
-from exporters.api.agent_api import AgentApi
+from exporters.api.endpoint import AgentApi, error_response, json_response, no_store
 from exporters.api.metrics_endpoint import Page, Turns, exposition
 from exporters.api.openapi import PATHS, description
-from exporters.api.responses import error_response, json_response, no_store
 from exporters.api.samples_endpoint import Samples
 
 TARGETS = "/targets"

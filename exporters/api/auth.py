@@ -26,7 +26,7 @@ from typing import Any
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from exporters.api.responses import error_response
+from exporters.api.endpoint import error_response
 from exporters.api.web_config import WebConfig
 from exporters.rate_limited_logger import RateLimitedLogger
 

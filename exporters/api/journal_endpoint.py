@@ -18,8 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from collector.recording.frames import frame_range, last_footer
 from collector.recording.writer import SUFFIX, files_of
-from exporters.api.agent_api import AgentApi
-from exporters.api.responses import error_response, json_response, time_parameter
+from exporters.api.endpoint import AgentApi, error_response, json_response, time_parameter
 
 CHUNK_BYTES = 1 << 18
 _NAME = re.compile(r"(\d{8}T\d{6})(?:-\d+)?" + re.escape(SUFFIX))

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 from starlette.requests import Request
 from starlette.responses import Response
 
-from exporters.api.responses import accept_quality, parse_accept
+from exporters.api.endpoint import accept_quality, parse_accept
 from exporters.recent_ticks import RecentTick, RecentTicks, arrivals
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"

@@ -3,9 +3,9 @@
 from functools import partial
 from typing import Any
 
-from collector.runs.run_texts import MAX_NAME_CHARS, MAX_TEXT_CHARS
+from collector.runs.run import MAX_NAME_CHARS, MAX_TEXT_CHARS
+from exporters.api.endpoint import EVENTS, JSON
 from exporters.api.metrics_endpoint import OPENMETRICS, TEXT
-from exporters.api.responses import EVENTS, JSON
 from exporters.api.runs_endpoint import MAX_LEASE_S, MAX_LISTED, MIN_LEASE_S
 from exporters.api.samples_endpoint import MAX_SELECTOR_CHARS, MAX_SELECTORS
 from exporters.series_selector import SELECTOR

@@ -10,9 +10,8 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import Response
 
-from collector.runs.run_texts import MAX_NAME_CHARS, MAX_TEXT_CHARS, require_accepted
-from exporters.api.agent_api import AgentApi, TooManyChangesError
-from exporters.api.responses import error_response, json_response, no_store, to_json
+from collector.runs.run import MAX_NAME_CHARS, MAX_TEXT_CHARS, require_accepted
+from exporters.api.endpoint import AgentApi, TooManyChangesError, error_response, json_response, no_store, to_json
 
 MAX_LISTED = 1000
 # The limits of a lease: a client should be able to miss a renewal, and the run of a dead client should end within an

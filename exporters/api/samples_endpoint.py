@@ -13,9 +13,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from collector.model import sample_json
 from collector.model.snapshot import Sample
-from exporters.api.agent_api import AgentApi
 from exporters.api.auth import ip_of
-from exporters.api.responses import EVENTS, JSON, accept_quality, error_response, time_parameter
+from exporters.api.endpoint import EVENTS, JSON, AgentApi, accept_quality, error_response, time_parameter
 from exporters.recent_ticks import RecentTick, RecentTicks, arrivals
 from exporters.series_selector import SeriesSelection, parse
 

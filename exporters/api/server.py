@@ -22,15 +22,17 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from collector.printable import count_text
 from exporters.api.auth import Guard, Hosts, Passwords, is_loopback
-from exporters.api.certificate_reloader import WebConfigReloader, certificate_names, handshake_failure
 from exporters.api.sockets import (
     HEAD_S,
     IDLE_S,
     MAX_CONNECTIONS,
     ClientConnection,
     Connections,
+    WebConfigReloader,
     bind,
+    certificate_names,
     check_address,
+    handshake_failure,
     parse_address,
     unix_path,
 )

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from exporters.charts.gnuplot_page import Drawing, Page, data_file, data_file_text, script
 from exporters.charts.overlay import overlaid_lines, overlaid_percentiles
-from exporters.charts.plot_colours import THEMES
 from exporters.charts.plot_data import PlotData, missing
+from exporters.charts.plot_style import THEMES
 from exporters.charts.plots import heatmap, nodes, overview, percentiles, throughput_latency
 
 # Minimum size of a plot, as a fraction of its default size; in a smaller plot, labels would overlap.

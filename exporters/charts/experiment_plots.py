@@ -14,9 +14,8 @@ from exporters.charts.all_plots import Plot
 from exporters.charts.axes import Scale
 from exporters.charts.gnuplot_page import LEFT_PX, Box, Drawing, Page, scale_commands, tics_text
 from exporters.charts.gnuplot_panel import plot, side_by_side
-from exporters.charts.plot_colours import PERCENTILE_STYLES
-from exporters.charts.plot_columns import Columns
-from exporters.charts.plot_text import SMALL_PT, quoted, shortened
+from exporters.charts.plot_data import Columns
+from exporters.charts.plot_style import PERCENTILE_STYLES, SMALL_PT, quoted, shortened
 from exporters.charts.swept_lines import category_axis, draw_latency, draw_throughput
 from exporters.results.capacity.search import SearchResult
 from exporters.results.capacity.step_verdict import rate_text

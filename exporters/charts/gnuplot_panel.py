@@ -7,9 +7,8 @@ from math import ceil, floor
 from exporters.charts import axes
 from exporters.charts.axes import TimeAxis, groups
 from exporters.charts.gnuplot_page import LEFT_PX, RIGHT_PX, Box, Page, scale_commands
-from exporters.charts.plot_columns import Values, has_isolated, present
-from exporters.charts.plot_data import Gap, Mark, Phase
-from exporters.charts.plot_text import LANE_PX, SMALL_PT, TEXT_PT, LabelLanes, hypertext, quoted, shortened, width_px
+from exporters.charts.plot_data import Gap, Mark, Phase, Values, has_isolated, present
+from exporters.charts.plot_style import LANE_PX, SMALL_PT, TEXT_PT, LabelLanes, hypertext, quoted, shortened, width_px
 
 _MARKS = 14
 # How far the last label of a time axis may extend beyond it, in pixels.

@@ -22,8 +22,7 @@ from collector.printable import count_text
 from collector.recording.header import Header
 from collector.recording.reader import Integrity
 from collector.runs.run import RunPhase
-from exporters.charts.plot_columns import Values, present
-from exporters.charts.plot_data import ClientSeries, Mark, Phase, PlotData, Row
+from exporters.charts.plot_data import ClientSeries, Mark, Phase, PlotData, Row, Values, present
 from exporters.results.summary.client_values import (
     LATENCY_KINDS,
     ClientPoint,
@@ -65,7 +64,7 @@ class NodeRows:
 def node_rows(choice: Choice, node: NodeRun) -> NodeRows:
     """Return a node's rows, marks and settings."""
     rows: dict[int, Row] = {
-        # Most of the other operations do not occur; see `plot_columns.rates`.
+        # Most of the other operations do not occur; see `plot_data.rates`.
         index: {name: cell for name, cell in row.items() if (cell if name in _OTHERS else cell is not None)}
         for index, row in node_cells(table_of(choice), node, (*SHOWN, *_OTHERS))
     }

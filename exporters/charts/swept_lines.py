@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from exporters.charts import axes
 from exporters.charts.gnuplot_page import Drawing, Page, scale_commands
 from exporters.charts.gnuplot_panel import MAX_RUNS, LineStyle, plot, side_by_side, style_of, title_of
-from exporters.charts.plot_columns import Columns, present
-from exporters.charts.plot_text import SMALL_PT, heading, quoted, shortened
+from exporters.charts.plot_data import Columns, present
+from exporters.charts.plot_style import SMALL_PT, heading, quoted, shortened
 from exporters.results.sweep.sweep_output import source_text
 from exporters.results.sweep.sweep_rows import SweepRow, SweepTable, number_of
 

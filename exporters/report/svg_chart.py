@@ -10,7 +10,7 @@ from itertools import pairwise
 from math import log10
 
 from exporters.charts.axes import Scale, short
-from exporters.charts.plot_columns import Values
+from exporters.charts.plot_data import Values
 from exporters.report.report_blocks import WIDTH, Chart, Panel, Points, Span
 from exporters.texts import shown, significant
 

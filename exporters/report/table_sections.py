@@ -9,8 +9,7 @@ from collector.node.metrics.requests import ERRORS
 from collector.printable import count_text
 from collector.redaction.secret_forms import REDACTED
 from collector.runs.run import COOL_DOWN, Run, RunNode
-from exporters.report.report_blocks import Block, Command, Paragraph, Table
-from exporters.report.report_data import Cost, ReportData
+from exporters.report.report_blocks import Block, Command, Cost, Paragraph, ReportData, Table
 from exporters.report.verdict import latency_text
 from exporters.results.comparison.run_settings import SettingPair, setting_pairs, settings_texts
 from exporters.results.summary.phase_summary import CLIENT_PEAKS, PEAKS, PROCESS_CPU, Peak, PhaseSummary, nodes_text

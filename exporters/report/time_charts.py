@@ -7,9 +7,22 @@ from math import ceil, floor
 from collector.load_results.client_result import ClientResult
 from exporters.charts import axes
 from exporters.charts.axes import Scale, TimeAxis, groups, time_axis
-from exporters.charts.plot_colours import OPERATION_STYLES
-from exporters.charts.plot_columns import Values, other_operations, present, rates, series, slowest
-from exporters.charts.plot_data import CLUSTER, Gap, Mark, Phase, PlotData, gaps_of, overlaps_warm_up
+from exporters.charts.plot_data import (
+    CLUSTER,
+    Gap,
+    Mark,
+    Phase,
+    PlotData,
+    Values,
+    gaps_of,
+    other_operations,
+    overlaps_warm_up,
+    present,
+    rates,
+    series,
+    slowest,
+)
+from exporters.charts.plot_style import OPERATION_STYLES
 from exporters.report.report_blocks import WIDTH, Chart, Event, Panel, Points, Span, Tic
 from exporters.report.svg_chart import line
 from exporters.results.summary.client_values import client_points, with_breaks, without_rests

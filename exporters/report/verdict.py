@@ -11,10 +11,8 @@ from collector.load_results.load_span import outside_notes
 from collector.node.metrics.requests import ERRORS, OPERATIONS
 from collector.printable import count_text
 from collector.runs.cluster_members import member_texts
-from collector.runs.run import Run
-from collector.runs.run_texts import same_node_text, step_text
-from exporters.report.report_blocks import Block, Paragraph, Table
-from exporters.report.report_data import ReportData
+from collector.runs.run import Run, same_node_text, step_text
+from exporters.report.report_blocks import Block, Paragraph, ReportData, Table
 from exporters.results.comparison.run_settings import RunSettings, setting_pairs
 from exporters.results.saturation.saturation import Finding, Saturation
 from exporters.results.summary.phase_summary import (

@@ -12,8 +12,7 @@ from collector.arrow import pa
 from collector.merge.clock_correction import ClockCorrection
 from collector.merge.columnar.decode import Block
 from collector.merge.columnar.readings import SourceSeries
-from collector.merge.columnar.series_rates import BlockRates
-from collector.merge.columnar.session_rates import SessionRates
+from collector.merge.columnar.session_rates import BlockRates, SessionRates
 from collector.merge.node_columns import Floats, Ints
 from collector.merge.recordings import Recording
 from collector.model import histogram

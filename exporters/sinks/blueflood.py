@@ -12,7 +12,7 @@ from collector.model.metric import Metric
 from collector.model.snapshot import NOWHERE, Identity, Placement, Sample
 from collector.printable import one_line
 from exporters.metrics_page.rendering import Options
-from exporters.sinks.parts import store_responses
+from exporters.sinks.parts import store_http
 from exporters.sinks.parts.points import PathCache, SampleSink, rows, time_ms
 from exporters.sinks.parts.sink_url import Target
 from exporters.sinks.parts.store_http import TLS_PARAMETERS, Store, response_error
@@ -72,7 +72,7 @@ class Blueflood(SampleSink):
             raise UnavailableError("HTTP 202: the points were accepted but not stored in time")
         if not response.stored:
             response = response.without(self._token)
-            raise response_error(response, store_responses.blueflood(response.body), time.time())
+            raise response_error(response, store_http.blueflood(response.body), time.time())
 
     def close(self) -> None:
         self._store.close()

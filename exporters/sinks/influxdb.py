@@ -17,7 +17,7 @@ from collector.model.histogram import Buckets
 from collector.model.metric import Metric, Series
 from collector.model.snapshot import NOWHERE, Identity, Placement, Rate, Sample
 from exporters.metrics_page.rendering import Options
-from exporters.sinks.parts import store_responses
+from exporters.sinks.parts import store_http
 from exporters.sinks.parts.points import EVENTS, SampleSink, events, histogram_fields, owner_tags, tags, time_ms
 from exporters.sinks.parts.sink_url import Target
 from exporters.sinks.parts.store_http import TLS_PARAMETERS, Store, StoreResponse, response_error
@@ -93,7 +93,7 @@ class InfluxDB(SampleSink):
         response = self._pool.response.without(self._token)
         if response.stored:
             return
-        verdict = store_responses.influxdb(response.body)
+        verdict = store_http.influxdb(response.body)
         dropped = DROPPED.search(verdict or "")
         all_points = dropped is not None and int(dropped[1]) == len(points)
         raise response_error(response, verdict, time.time(), all_points=all_points)

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from collector.printable import one_line
 from exporters.metrics_page.rendering import Options
-from exporters.sinks.parts import store_responses
+from exporters.sinks.parts import store_http
 from exporters.sinks.parts.otlp import OtlpFormat, decoded_head, request, time_ms_of
 from exporters.sinks.parts.protobuf_fields import fields, read_varint
 from exporters.sinks.parts.sink_url import PAGE_PARAMETERS, Target, authorization
@@ -55,10 +55,10 @@ class Otlp(PageSink):
         if response.status in STORED and not response.is_page:
             self._check_partial(response, len(points))
             return
-        verdict = store_responses.remote_write(response.body) if response.status in VERDICTS else None
+        verdict = store_http.remote_write(response.body) if response.status in VERDICTS else None
         if verdict is not None:
             # Prometheus rolls back the whole request if a point is late.
-            late = store_responses.LATE.search(verdict) is not None
+            late = store_http.LATE.search(verdict) is not None
             raise RefusedError(one_line(f"HTTP {response.status}: {verdict}"), late=late)
         raise response_error(response, None, time.time())
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from collector.printable import one_line
 from exporters.metrics_page.rendering import Options
-from exporters.sinks.parts import store_responses
+from exporters.sinks.parts import store_http
 from exporters.sinks.parts.remote_write import MARK, RemoteWriteFormat, RequestsV2, request_v1, text_of, time_ms_of
 from exporters.sinks.parts.sink_url import PAGE_PARAMETERS, Target, authorization, number
 from exporters.sinks.parts.store_http import TLS_PARAMETERS, Store, StoreResponse, response_error
@@ -108,7 +108,7 @@ class RemoteWrite(PageSink):
             # There are only native histograms.
             return
         response = self._post(shard, body, timeout_s, is_v2=False)
-        is_understood = response.status in STORED or store_responses.LATE.search(response.body) is not None
+        is_understood = response.status in STORED or store_http.LATE.search(response.body) is not None
         if is_understood and not response.is_page and not self._is_confirmed:
             self._is_v2 = False
         _check(response, len(points), None)
@@ -172,7 +172,7 @@ def _check(response: StoreResponse, sent: int, written: int | None) -> None:
     is_stored = response.status in STORED and (written is not None or not response.is_page)
     if is_stored and (written is None or written >= sent):
         return
-    verdict = store_responses.remote_write(response.body) if response.status in VERDICTS else None
+    verdict = store_http.remote_write(response.body) if response.status in VERDICTS else None
     if written is not None and (is_stored or response.status in VERDICTS):
         # The statement of the number shows that the response is from the store, whatever its body.
         verdict = verdict or response.text or "not all samples were written"
@@ -180,7 +180,7 @@ def _check(response: StoreResponse, sent: int, written: int | None) -> None:
         raise response_error(response, None, time.time())
     reason = one_line(f"HTTP {response.status}: {verdict}")
     # A reason is cut to a line, and may state only at its end that samples are late.
-    late = response.status == CONFLICT or store_responses.LATE.search(verdict) is not None
+    late = response.status == CONFLICT or store_http.LATE.search(verdict) is not None
     if written or (late and written is not None):
         raise PartialWriteError(reason, max(sent - written, 0))
     # A store that knows only 1.0 may have rolled back all samples, or stored those that are not late.

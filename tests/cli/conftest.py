@@ -8,7 +8,7 @@ from cli.runs.isolated_read import read_limited
 
 
 def omit_drawing(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("exporters.charts.gnuplot_process.begin_drawing", lambda *_, **__: list)
+    patch.setattr("exporters.charts.gnuplot_page.begin_drawing", lambda *_, **__: list)
 
 
 @pytest.fixture

@@ -5,10 +5,9 @@ import re
 import click
 import pytest
 
-from cli.command_list import command_names, description_of
+from cli.command_list import command_names, complete, description_of
 from cli.commands.line import COMMAND_GROUPS, EXAMPLES, OPTION_GROUPS, command, option_rows
 from cli.main import main
-from cli.shell_completion import complete
 
 
 def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

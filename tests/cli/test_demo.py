@@ -15,10 +15,18 @@ import pytest
 from click.testing import CliRunner
 
 from cli.commands.demo import command
-from cli.install_hint import install_command
+from cli.errors import install_command
 from cli.setup.demo.background_process import command_line, end, write_pid_file
-from cli.setup.demo.demo_cluster import PLAN_FILE, LocalCluster, Plan, first_jmx_port, shown_name, state_folder
-from cli.setup.demo.demo_prometheus import check, write_configuration
+from cli.setup.demo.demo_cluster import (
+    PLAN_FILE,
+    LocalCluster,
+    Plan,
+    check,
+    first_jmx_port,
+    shown_name,
+    state_folder,
+    write_configuration,
+)
 from cli.setup.demo.java_runtime import DemoError, downloaded, fetch_jolokia
 from cli.setup.demo.load_generator import CLIENT, LoadResults, load_series
 from collector.load_results.client_format import CommandTimes, FormatChoice

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from cli.errors import CasstatError
-from cli.install_hint import install_command
-from cli.recordings.merge_options import MergeSettings
+from cli.errors import CasstatError, install_command
 from cli.recordings.merge_program import write_series
+from cli.recordings.recording_arguments import MergeSettings
 
 
 @pytest.mark.parametrize(
@@ -44,7 +43,7 @@ def test_a_path_with_spaces_is_quoted(tmp_path: Path) -> None:
 
 
 def test_the_error_for_a_missing_package_contains_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("cli.install_hint.find_spec", lambda _: None)
+    monkeypatch.setattr("cli.errors.find_spec", lambda _: None)
     with pytest.raises(CasstatError) as caught:
         list(write_series(MergeSettings((tmp_path,)), tmp_path))
     assert str(caught.value).endswith(f"(hint: run '{install_command('numpy', 'orjson', 'pyarrow')}')")

@@ -19,7 +19,7 @@ from cli.top.view_state import remember, remembered
 from collector.merge import merge as merging
 from collector.model.clock import SystemClock
 from exporters.api.web_config import parsed
-from exporters.sinks.shipping import checkpoint
+from exporters.sinks.shipping import tick_queue
 from tests.collector.merge.reference_merge import reference_merge
 from tests.faults.fake_store import FakeStore
 
@@ -118,15 +118,15 @@ def test_replay_output_is_unchanged(casstat: Casstat, version: str) -> None:
 def test_shipping_resumes_at_the_checkpoint(casstat: Casstat, tmp_path: Path, store: FakeStore) -> None:
     recording = shutil.copytree(RECORDINGS / "format_2" / "node-b", tmp_path / "node-b")
     url = f"influxdb+http://127.0.62.3:{store.port}/db"
-    folder = tmp_path / "state" / checkpoint.file_name(str(recording.resolve()))
+    folder = tmp_path / "state" / tick_queue.file_name(str(recording.resolve()))
     folder.mkdir(parents=True)
-    shutil.copy(STATE / "store.checkpoint.json", checkpoint.checkpoint_path(folder, url))
+    shutil.copy(STATE / "store.checkpoint.json", tick_queue.checkpoint_path(folder, url))
     casstat("ship", recording, "--to", url, "--state", tmp_path / "state")
     assert sorted(line.decode() for line in store.accepted_lines) == expected_text("shipped.txt").splitlines()
 
 
 def test_checkpoint_names_are_unchanged() -> None:
-    assert checkpoint.checkpoint_path(Path(), "victoriametrics+http://127.0.62.3:35359").name == (
+    assert tick_queue.checkpoint_path(Path(), "victoriametrics+http://127.0.62.3:35359").name == (
         "victoriametrics_http_127.0.62.3_35359-1f3e8f17.checkpoint.json"
     )
 

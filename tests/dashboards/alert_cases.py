@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dashboards.rules.burn_rate import nearest_le
+from dashboards.rules.alert import nearest_le
 from dashboards.thresholds import OBJECTIVES, Objective
 
 NODE = {"job": "casstat", "dc": "dc1", "rack": "r1", "node": "n1"}

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from cli.commands.dashboards import command
 from collector.model.metric import Aggregation
 from dashboards.grafana import panel_model
+from dashboards.grafana.build import line_steps, value_steps
 from dashboards.grafana.influxdb_queries import PROMETHEUS_ONLY, InfluxDB
 from dashboards.grafana.panel_model import (
     COLUMNS,
@@ -22,14 +23,13 @@ from dashboards.grafana.panel_model import (
     Panel,
     Row,
     Split,
+    Store,
     TextPanel,
     TimeSeries,
     WorstTable,
     arrange,
     lines,
 )
-from dashboards.grafana.panel_query import Store
-from dashboards.grafana.panels import line_steps, value_steps
 from dashboards.grafana.prometheus_queries import Prometheus
 from dashboards.signals.all_signals import SIGNALS
 from dashboards.signals.signal import Unit

@@ -13,11 +13,21 @@ import yaml
 from cli.top.screen_rows import level
 from dashboards.expression import metrics_of
 from dashboards.grafana import panel_model
+from dashboards.grafana.build import line_steps
 from dashboards.grafana.panel_model import Line
-from dashboards.grafana.panels import line_steps
 from dashboards.rules.__main__ import COMMITTED
-from dashboards.rules.alert import CRITICAL, JOB, SEVERITIES, WARNING, Alert, format_number, signal_alerts
-from dashboards.rules.burn_rate import WINDOWS, burn_rate_rules, nearest_le
+from dashboards.rules.alert import (
+    CRITICAL,
+    JOB,
+    SEVERITIES,
+    WARNING,
+    WINDOWS,
+    Alert,
+    burn_rate_rules,
+    format_number,
+    nearest_le,
+    signal_alerts,
+)
 from dashboards.rules.rule_files import ALERTS, alert_list, rule_files
 from dashboards.signals.all_signals import SIGNALS
 from dashboards.signals.signal import Unit

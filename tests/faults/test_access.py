@@ -17,8 +17,7 @@ import pytest
 
 from cli.parameters.access_options import JOLOKIA, hint_for
 from collector.http.access import AccessError
-from collector.node.jolokia.client import Jolokia, JolokiaError
-from collector.node.jolokia.jolokia_access import JolokiaAccess
+from collector.node.jolokia.client import Jolokia, JolokiaAccess, JolokiaError
 from tests.faults import faults
 from tests.faults.certificates import Authority, Certificate
 from tests.faults.fake_jolokia import FakeJolokia, Fault, http

@@ -13,7 +13,7 @@ import pytest
 
 from collector.model.histogram import Buckets
 from exporters.charts.all_plots import PLOTS, write
-from exporters.charts.gnuplot_process import draw
+from exporters.charts.gnuplot_page import draw
 from exporters.charts.plot_data import CLUSTER, PlotData
 from tests.exporters.charts.runs import synthetic
 

@@ -14,8 +14,8 @@ from cli.errors import CasstatError
 from cli.parameters.recording_options import ObjectUrl
 from cli.recordings import merge_cluster
 from cli.recordings.merge_cluster import on_cluster, worker_problem
-from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import merge_into
+from cli.recordings.recording_arguments import MergeSettings
 from tests.collector.merge.recorded_nodes import BEGIN_S, busy, record
 from tests.dask_cluster import DaskCluster, dask_cluster
 from tests.faults.program import is_clean, run

@@ -15,7 +15,7 @@ from cli.run_folder import LOCK_FILE
 from collector.agents.agent_client import AgentRuns
 from collector.recording.journal_files import journal_files
 from collector.runs.run_file import read_run
-from exporters.live.live_frames import LiveFrames
+from exporters.live.frame import LiveFrames
 from tests.faults.recorders import recorded, recover, recovery_hint, show_status_line
 from tests.faults.recording_agent import Node
 from tests.waiting import eventually

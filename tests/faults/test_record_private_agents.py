@@ -22,7 +22,7 @@ from collector.recording.frames import last_footer
 from collector.recording.writer import files_of
 from collector.runs.run import RunCluster
 from collector.runs.run_file import read_run
-from exporters.live.live_frames import LiveFrames, Wanted
+from exporters.live.frame import LiveFrames, Wanted
 from tests.faults.fake_jolokia import FakeJolokia
 from tests.faults.fake_node import Json
 from tests.faults.program import PATIENCE_S

@@ -19,7 +19,7 @@ import psutil
 import pytest
 
 from cli.main import main
-from cli.parameters.ssh_address import parse_ssh_address
+from cli.parameters.parameter_types import parse_ssh_address
 from cli.record.ssh.remote_spool import HEARTBEAT, variables_line
 from cli.record.ssh.ssh_agent import SshAgent
 from collector.agents.agent_client import AgentRuns

@@ -17,7 +17,7 @@ from collector.live.live_cluster import Plan
 from exporters.api.app import build
 from exporters.api.server import Server, check
 from exporters.api.sockets import MAX_UNIX_BYTES, ListenError
-from exporters.live.live_frames import LiveFrames, Wanted
+from exporters.live.frame import LiveFrames, Wanted
 from tests.exporters.api.scripted_agent import Scripted, journal
 from tests.faults.fake_jolokia import FakeJolokia
 from tests.faults.program import Program

@@ -16,8 +16,7 @@ import pytest
 
 from cli.setup.demo.demo_node import Node
 from cli.setup.demo.java_runtime import find_java
-from collector.node.jolokia.client import Jolokia, JolokiaError
-from collector.node.jolokia.jolokia_access import JolokiaAccess
+from collector.node.jolokia.client import Jolokia, JolokiaAccess, JolokiaError
 from collector.node.jolokia.mbean_source import read_facts
 from tests.real.agents import ADDRESS, VERSION, BareNode, attached, jar_of, pid_of
 

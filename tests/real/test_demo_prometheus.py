@@ -13,9 +13,8 @@ from urllib.parse import quote
 import psutil
 import pytest
 
-from cli.setup.demo.demo_cluster import LocalCluster
-from cli.setup.demo.demo_prometheus import write_configuration
-from dashboards.rules.burn_rate import BUCKETS
+from cli.setup.demo.demo_cluster import LocalCluster, write_configuration
+from dashboards.rules.alert import BUCKETS
 from dashboards.rules.rule_files import ALERTS, alert_list
 from tests.real.stores import fetched
 from tests.waiting import eventually

@@ -14,8 +14,7 @@ from cli.parameters.access_options import JOLOKIA, hint_for
 from cli.setup.demo.demo_node import Node
 from collector.model.clock import SystemClock
 from collector.node.catalogue import BEANS
-from collector.node.jolokia.client import Jolokia, JolokiaError
-from collector.node.jolokia.jolokia_access import JolokiaAccess
+from collector.node.jolokia.client import Jolokia, JolokiaAccess, JolokiaError
 from collector.node.jolokia.mbean_source import MBeanSource, read_facts
 from collector.node.selection import Selection
 from tests.faults.certificates import Authority, Certificate

@@ -12,8 +12,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from exporters.charts.plot_data import Phase
-from exporters.report.html_report import html_report
-from exporters.report.report_content import report_of
+from exporters.report.report import html_report, report_of
 from tests.exporters.charts.runs import BEGIN_S
 from tests.exporters.report.hostile_report import facts, without_values
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dashboards.rules.burn_rate import burn_rate_rules
+from dashboards.rules.alert import burn_rate_rules
 from dashboards.rules.rule_files import ALERTS, rule_files
 from tests.dashboards.rule_checks import checks_of
 

@@ -103,8 +103,8 @@ def test_a_jolokia_url_as_the_seed_discovers_the_cluster(cluster: Cluster) -> No
 def test_the_cluster_percentile_matches_the_merged_buckets_of_the_agents(cluster: Cluster) -> None:
     from collector.live.interval_assembler import IntervalAssembler
     from collector.model.sample_json import decoded
+    from exporters.live.frame import Wanted, frame_of
     from exporters.live.live_columns import EVERY, value
-    from exporters.live.live_frames import Wanted, frame_of
 
     settled("--seed", ADDRESSES[0])
     assembler = IntervalAssembler(1.0)

@@ -14,15 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from cli.errors import CasstatError
-from cli.parameters.ssh_address import SshAddress, labels_of
+from cli.parameters.parameter_types import SshAddress, labels_of
 from cli.process_setup import Handler, handling
 from cli.record.clients import remote_command
 from cli.record.clients.result_files import collect_all
 from cli.record.command.command_runner import SUCCESSIVE_KEYS_S, SUCCESSIVE_S
 from cli.record.command.output_observers import IDLE_S, CommandLog, OutputLog, OutputObserver
 from cli.record.command.supervised_command import FAILED, CommandResult, Escalation, TimeLimit
-from cli.record.ssh.ssh_agent import SshAgent
-from cli.record.ssh.ssh_session import SshSession, ssh_command
+from cli.record.ssh.ssh_agent import SshAgent, SshSession, ssh_command
 from cli.run_folder import LOG_FILE
 from cli.runs.agent_clients import AgentClients
 from cli.runs.client_results import FILES_FOLDER

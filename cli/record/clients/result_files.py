@@ -12,9 +12,9 @@ from itertools import chain, count
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
-from cli.parameters.ssh_address import SshAddress
+from cli.parameters.parameter_types import SshAddress
 from cli.record.clients.remote_command import MAX_PATH_BYTES
-from cli.record.ssh.ssh_session import SshSession, ssh_command
+from cli.record.ssh.ssh_agent import SshSession, ssh_command
 from cli.runs.run_redaction import NotTextError, redact_file
 from collector.agents.agent_client import MAX_PARALLEL
 from collector.agents.agent_nodes import INTERRUPTED

@@ -20,9 +20,8 @@ from collector.agents.fetching import FetchRange
 from collector.live.live_cluster import Plan
 from collector.redaction.redactor import RedactedStream, Redactor
 from collector.runs.run import ClientHost
-from exporters.live.frame import Frame, History
+from exporters.live.frame import Frame, History, LiveFrames, Wanted
 from exporters.live.live_columns import other_operations, value
-from exporters.live.live_frames import LiveFrames, Wanted
 from exporters.rows.operation_columns import TOTAL_RATE
 
 # How often an observer is called while there is no output.

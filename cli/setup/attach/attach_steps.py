@@ -20,8 +20,7 @@ from cli.setup.demo.java_runtime import POLICY_FILE
 from collector.model.snapshot import SourceError
 from collector.node.host.cassandra_processes import DEFAULT_URL, LocalNode, local_pid
 from collector.node.host.trust import file_problem, listener_problem
-from collector.node.jolokia.client import Jolokia, UrlError
-from collector.node.jolokia.jolokia_access import JolokiaAccess
+from collector.node.jolokia.client import Jolokia, JolokiaAccess, UrlError
 from collector.node.jolokia.mbean_source import RELEASE, read_facts
 from collector.printable import one_line
 

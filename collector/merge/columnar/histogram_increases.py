@@ -22,7 +22,7 @@ Disagreement = tuple[int, int, str]
 
 @dataclass(frozen=True)
 class SeriesMatrices:
-    """Matrices with a row for each line and a column for each series; see `series_rates.BlockRates`."""
+    """Matrices with a row for each line and a column for each series; see `session_rates.BlockRates`."""
 
     values: Floats
     increase: Floats

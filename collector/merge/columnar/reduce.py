@@ -15,8 +15,7 @@ import numpy as np
 from collector.merge.aggregation import shared_name
 from collector.merge.clock_correction import ClockCorrection, with_reference_time
 from collector.merge.columnar.decode import Block
-from collector.merge.columnar.series_rates import BlockRates
-from collector.merge.columnar.session_rates import SessionRates
+from collector.merge.columnar.session_rates import BlockRates, SessionRates
 from collector.merge.coverage import NodeTick, has_failed, unknown_times
 from collector.merge.grid import Grid
 from collector.merge.merge_job import Job

@@ -2,8 +2,17 @@
 
 from dashboards.expression import where
 from dashboards.promql import selector
-from dashboards.rules.alert import CRITICAL, WARNING, WHERE, Alert, format_number, signal_alerts
-from dashboards.rules.burn_rate import BY, WINDOWS, ratio_name
+from dashboards.rules.alert import (
+    BY,
+    CRITICAL,
+    WARNING,
+    WHERE,
+    WINDOWS,
+    Alert,
+    format_number,
+    ratio_name,
+    signal_alerts,
+)
 from dashboards.thresholds import OBJECTIVES, THRESHOLDS
 
 

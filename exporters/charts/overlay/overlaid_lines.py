@@ -7,9 +7,8 @@ from collector.node.metrics.requests import OPERATIONS
 from exporters.charts.axes import time_axis
 from exporters.charts.gnuplot_page import LEFT_PX, RIGHT_PX, Box, Drawing, Page
 from exporters.charts.gnuplot_panel import Line, Timeline, lines_panel, stack, style_of, time_axis_commands, title_of
-from exporters.charts.plot_columns import Columns, Values, series, thinned
-from exporters.charts.plot_data import PlotData
-from exporters.charts.plot_text import SMALL_PT, heading
+from exporters.charts.plot_data import Columns, PlotData, Values, series, thinned
+from exporters.charts.plot_style import SMALL_PT, heading
 from exporters.results.summary.client_values import LATENCY_KINDS
 
 # The distance of a note from its panel, and the height of its lines.

@@ -10,9 +10,17 @@ from exporters.charts.gnuplot_page import Drawing, Page
 from exporters.charts.gnuplot_panel import plot, stack, style_of, title_of
 from exporters.charts.merged_plot_data import bucket_key
 from exporters.charts.overlay.overlaid_lines import kind_note, shown_kinds
-from exporters.charts.plot_columns import Columns, axis_steps, curves, decades, decades_of, present, total_buckets
-from exporters.charts.plot_data import PlotData
-from exporters.charts.plot_text import heading, quoted
+from exporters.charts.plot_data import (
+    Columns,
+    PlotData,
+    axis_steps,
+    curves,
+    decades,
+    decades_of,
+    present,
+    total_buckets,
+)
+from exporters.charts.plot_style import heading, quoted
 from exporters.charts.plots.percentiles import percentile_axis
 
 # The key of the data file with the clients' latencies.

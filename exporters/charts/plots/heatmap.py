@@ -3,9 +3,8 @@
 from exporters.charts import axes
 from exporters.charts.gnuplot_page import Box, Drawing, Page, tics_text
 from exporters.charts.gnuplot_panel import plot, shared_timeline, time_axis_commands
-from exporters.charts.plot_columns import Columns, cells, present
-from exporters.charts.plot_data import span_text
-from exporters.charts.plot_text import SMALL_PT
+from exporters.charts.plot_data import Columns, cells, present, span_text
+from exporters.charts.plot_style import SMALL_PT
 
 # Approximate minimum width of a cell, in pixels: narrower cells would be indistinguishable and slow to draw.
 _CELL_PX = 1.5

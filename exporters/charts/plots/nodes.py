@@ -25,19 +25,20 @@ from exporters.charts.gnuplot_panel import (
     time_axis_commands,
     values_of,
 )
-from exporters.charts.plot_colours import OPERATION_STYLES, PERCENTILE_STYLES
-from exporters.charts.plot_columns import (
+from exporters.charts.plot_data import (
     Columns,
+    PlotData,
     Values,
+    gaps_of,
     has_isolated,
     node_columns,
     present,
     shown_operations,
     slowest,
+    span_text,
     thinned,
 )
-from exporters.charts.plot_data import PlotData, gaps_of, span_text
-from exporters.charts.plot_text import LANE_PX, TEXT_PT, heading, shortened
+from exporters.charts.plot_style import LANE_PX, OPERATION_STYLES, PERCENTILE_STYLES, TEXT_PT, heading, shortened
 
 _BAND_PX = 190
 

@@ -15,10 +15,19 @@ from exporters.charts.gnuplot_panel import (
     stack,
     time_axis_commands,
 )
-from exporters.charts.plot_colours import OPERATION_STYLES, PERCENTILE_STYLES
-from exporters.charts.plot_columns import Columns, Values, has_isolated, other_operations, present, series, thinned
-from exporters.charts.plot_data import CLUSTER, PlotData, span_text
-from exporters.charts.plot_text import heading
+from exporters.charts.plot_data import (
+    CLUSTER,
+    Columns,
+    PlotData,
+    Values,
+    has_isolated,
+    other_operations,
+    present,
+    series,
+    span_text,
+    thinned,
+)
+from exporters.charts.plot_style import OPERATION_STYLES, PERCENTILE_STYLES, heading
 
 # With more nodes, the lines of individual nodes would be unreadable; the `nodes` plot shows their range instead.
 MAX_NODES = 12

@@ -7,10 +7,17 @@ from collector.node.metrics.requests import OPERATIONS
 from exporters.charts import axes
 from exporters.charts.gnuplot_page import Drawing, Page
 from exporters.charts.gnuplot_panel import HOVER, plot
-from exporters.charts.plot_colours import OPERATION_STYLES
-from exporters.charts.plot_columns import CURVE_STEPS, curves, decades, present, total_buckets
-from exporters.charts.plot_data import PlotData, duration_text, span_text
-from exporters.charts.plot_text import quoted
+from exporters.charts.plot_data import (
+    CURVE_STEPS,
+    PlotData,
+    curves,
+    decades,
+    duration_text,
+    present,
+    span_text,
+    total_buckets,
+)
+from exporters.charts.plot_style import OPERATION_STYLES, quoted
 
 _TITLES = {operation.word: operation.title for operation in OPERATIONS}
 _NAMED = (0.0, 50.0, 90.0, 95.0)

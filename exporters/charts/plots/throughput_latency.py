@@ -6,9 +6,8 @@ from math import log10
 from exporters.charts import axes
 from exporters.charts.gnuplot_page import Drawing, Page, scale_commands
 from exporters.charts.gnuplot_panel import HOVER, plot, side_by_side
-from exporters.charts.plot_colours import PERCENTILE_STYLES
-from exporters.charts.plot_columns import Columns, Values, present, series
-from exporters.charts.plot_data import CLUSTER, in_warm_up, span_text
+from exporters.charts.plot_data import CLUSTER, Columns, Values, in_warm_up, present, series, span_text
+from exporters.charts.plot_style import PERCENTILE_STYLES
 from exporters.rows.operation_columns import TOTAL_RATE
 
 _COUNTED, _WARM_UP, _INCOMPLETE = 0.0, 1.0, 2.0

@@ -15,8 +15,7 @@ import numpy as np
 from collector.model.histogram import Buckets
 from collector.node.metrics.requests import COUNTED, OPERATIONS
 from exporters.results.comparison.amounts import ALL, ClientBins, Counts, ServerInterval, row_ratios
-from exporters.results.comparison.inference import LEVEL, Array
-from exporters.results.comparison.student_t import critical_value
+from exporters.results.comparison.inference import LEVEL, Array, critical_value
 from exporters.results.summary.client_values import PERCENTILES
 from exporters.results.summary.conditions import OPERATORS, Condition
 from exporters.results.summary.phase_summary import CLIENT_ERROR_SHARE, ERROR_SHARE

@@ -18,7 +18,7 @@ from collector.load_results.client_result import ClientResult, Latency, merged_l
 from collector.model import histogram
 from collector.model.histogram import Buckets
 from collector.node.metrics.requests import COUNTED, OPERATIONS
-from exporters.results.comparison.student_t import critical_value
+from exporters.results.comparison.inference import critical_value
 from exporters.results.summary.client_values import combined_latency, phase_operations, rate_of
 from exporters.results.summary.phase_summary import failed
 from exporters.rows.columns import MS, Cell, cell_number, times

@@ -15,10 +15,18 @@ from collector.recording.writer import Position
 from exporters.metrics_page.self_metrics import SinkHealth
 from exporters.rate_limited_logger import RateLimitedLogger
 from exporters.recent_ticks import RecentTicks
-from exporters.sinks.shipping import checkpoint as checkpoints
-from exporters.sinks.shipping.checkpoint import Checkpoint, CheckpointError, checkpoint_path, file_name
+from exporters.sinks.shipping import tick_queue as checkpoints
 from exporters.sinks.shipping.delivery import MAX_POINTS, DeadLetters, Delivery
-from exporters.sinks.shipping.tick_queue import Gaps, Journal, ShipTick, TickQueue
+from exporters.sinks.shipping.tick_queue import (
+    Checkpoint,
+    CheckpointError,
+    Gaps,
+    Journal,
+    ShipTick,
+    TickQueue,
+    checkpoint_path,
+    file_name,
+)
 from exporters.sinks.sink import LiveFamilies, Sink, UnavailableError
 
 # The maximum number of ticks per step: a sink may need few points of many ticks, and must stop and pause in between.

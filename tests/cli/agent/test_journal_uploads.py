@@ -9,7 +9,7 @@ from cli.agent.sink_threads import Ended, JournalUploads, run_upload
 from collector.recording.journal_upload import JournalUpload
 from collector.recording.object_store import ObjectStoreError
 from collector.recording.writer import files_of
-from exporters.sinks.shipping.checkpoint import upload_checkpoint
+from exporters.sinks.shipping.tick_queue import upload_checkpoint
 from tests.collector.recording.recorder import CountingStore, Recorder
 
 

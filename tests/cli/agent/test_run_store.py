@@ -16,7 +16,7 @@ from cli.agent.run_store import (
     RunStore,
 )
 from collector.agents.run_records import FILE, Run
-from exporters.api.agent_api import TooManyChangesError
+from exporters.api.endpoint import TooManyChangesError
 from tests.collector.fakes import FakeClock, file_size_limit
 
 LONG = "\N{FIRE}" * 1000

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from cli.parameters.access_options import PASSWORD, JolokiaSettings, access_from, connect, jolokia_options
-from collector.node.jolokia.jolokia_access import JolokiaAccess
+from collector.node.jolokia.client import JolokiaAccess
 
 SECRET, OTHER_SECRET = "hunter2", "correct horse"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import recording_views
+from cli.recordings.recording_arguments import MergeSettings
 from cli.recordings.views import View
 from cli.top.recorded_frames import RecordedFrames
 from collector.model.snapshot import Event

@@ -8,9 +8,8 @@ from shutil import rmtree
 import pytest
 
 from cli.errors import CasstatError
-from cli.recordings.merge_options import MergeSettings
 from cli.recordings.plot_program import warm_up_of
-from cli.recordings.recording_arguments import files_by_node
+from cli.recordings.recording_arguments import MergeSettings, files_by_node
 from collector.runs.run import ClientHost, ClockStep, NodeClock, Run, RunNode, RunPhase
 from collector.runs.run_file import read_run, write_run
 from tests.cli.recordings.conftest import Run as RunCasstat

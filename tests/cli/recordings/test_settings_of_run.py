@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from cli.errors import CasstatError
-from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import recording_views
+from cli.recordings.recording_arguments import MergeSettings
 from cli.recordings.views import View, completed
 from cli.runs import run_summary
 from cli.runs.run_views import run_views

@@ -9,7 +9,7 @@ from shutil import rmtree
 import pytest
 
 from cli.runs.finish import completing, finish, summarise
-from cli.runs.summary_file import SUMMARY_FILE
+from cli.runs.run_summary import SUMMARY_FILE
 from collector.runs.run import ClientHost, Run, RunCondition, RunNode, RunPhase
 from collector.runs.run_file import read_run, write_run
 from tests.collector.merge.recorded_nodes import BEGIN_S, busy, record

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.install_hint import install_command
+from cli.errors import install_command
 from cli.main import main
 from cli.runs.finish import finish
 from collector.runs.run import Run, RunCommand, RunCondition, RunNode, RunPhase
@@ -155,7 +155,7 @@ def test_a_condition_is_met_if_there_is_no_summary_to_check_it(run: Run, tmp_pat
 def without_analysis() -> Iterator[None]:
     """In the block, casstat finds no optional package."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cli.install_hint.find_spec", lambda _: None)
+        patch.setattr("cli.errors.find_spec", lambda _: None)
         yield
 
 

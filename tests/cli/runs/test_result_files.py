@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cli.parameters.ssh_address import parse_ssh_address
+from cli.parameters.parameter_types import parse_ssh_address
 from cli.record.clients.remote_command import collect
 from cli.record.clients.result_files import _CollectError, _Files
 from cli.record.clients.result_files import collect as collect_files

@@ -12,7 +12,7 @@ import pytest
 from cli.main import main
 from cli.runs import run_list
 from cli.runs.run_list import HEADERS
-from cli.runs.summary_file import SUMMARY_FILE
+from cli.runs.run_summary import SUMMARY_FILE
 from collector.agents.agent_client import AgentClient
 from collector.runs.run import ClientHost, ClockStep, Run, RunCluster, RunCommand, RunNode, RunPhase
 from collector.runs.run_file import FILE, write_run

@@ -9,9 +9,8 @@ import pytest
 
 from cli.errors import CasstatError
 from cli.recordings.views import completed
-from cli.runs.run_summary import RunSummary, summary_of
+from cli.runs.run_summary import SUMMARY_FILE, RunSummary, read_summaries, summary_of
 from cli.runs.run_views import run_views
-from cli.runs.summary_file import SUMMARY_FILE, read_summaries
 from collector.model.snapshot import Snapshot
 from collector.node.catalogue import CATALOGUE
 from collector.runs.run import Run, RunNode, RunPhase

@@ -2,8 +2,8 @@
 
 import pytest
 
-from cli.parameters.ssh_address import SshAddress, SshAddressError, parse_ssh_address
-from cli.record.ssh.ssh_session import ssh_command
+from cli.parameters.parameter_types import SshAddress, SshAddressError, parse_ssh_address
+from cli.record.ssh.ssh_agent import ssh_command
 
 
 @pytest.mark.parametrize(

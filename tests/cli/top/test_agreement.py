@@ -13,8 +13,8 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import recording_views
+from cli.recordings.recording_arguments import MergeSettings
 from cli.recordings.views import View
 from cli.top.batch import json_text
 from cli.top.recorded_frames import RecordedFrames
@@ -28,8 +28,8 @@ from collector.merge.recordings import recordings, sessions
 from collector.model.metric import Aggregation, Kind, Series, Value, Values
 from collector.model.snapshot import Placement, Scrape, Snapshot, Tick, with_rounded_times
 from collector.node.catalogue import CATALOGUE
+from exporters.live.frame import Wanted, frame_of
 from exporters.live.live_columns import COLUMN_INDEX, EVERY, SUMMED
-from exporters.live.live_frames import Wanted, frame_of
 from exporters.rows.merged_rows import Choice, table_of
 from tests.collector.merge.recorded_nodes import BEGIN_S, record
 from tests.collector.merge.reference_merge import reference_merge

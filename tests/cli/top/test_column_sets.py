@@ -8,9 +8,8 @@ from cli.main import main
 from cli.top.view_state import SETS, wanted
 from collector.model.sample_json import decoded, encoded
 from exporters.api.samples_endpoint import MAX_SELECTOR_CHARS, MAX_SELECTORS
-from exporters.live.frame import ALL
+from exporters.live.frame import ALL, Wanted, request_of
 from exporters.live.live_columns import COLUMN_INDEX, EVERY, cells_of, needs, shown_by
-from exporters.live.live_frames import Wanted, request_of
 from exporters.rows.table_rows import tables
 from exporters.rows.view import with_last_known
 from exporters.series_selector import SeriesSelection, parse

@@ -7,7 +7,7 @@ import pytest
 
 from cli.errors import CasstatError
 from cli.main import main
-from cli.recordings.merge_options import MergeSettings
+from cli.recordings.recording_arguments import MergeSettings
 from cli.top.recorded_frames import RecordedFrames
 from collector.live.cluster_interval import State
 from exporters.live.live_columns import value

@@ -8,8 +8,7 @@ import pytest
 from cli.top.styled_text import ASCII, FINE, Marks, plain
 from cli.top.textual_app import Top
 from cli.top.view_state import ViewState, wanted
-from exporters.live.frame import History
-from exporters.live.live_frames import Wanted
+from exporters.live.frame import History, Wanted
 from tests.exporters.live.generated_frames import frames
 
 FRAMES = frames(12)

@@ -12,9 +12,9 @@ import pytest
 
 from collector.agents.addresses import parse_address
 from collector.http.access import Access
-from collector.live import agent_feed, live_cluster
+from collector.live import feeds, live_cluster
 from collector.live.cluster_interval import ClusterInterval, NodeStatus, State
-from collector.live.jolokia_feed import JolokiaFeed
+from collector.live.feeds import JolokiaFeed
 from collector.live.live_cluster import LiveCluster, Plan, Request
 from collector.model.snapshot import Sample
 from collector.node.jolokia.client import Jolokia
@@ -165,7 +165,7 @@ def test_an_unexpected_error_is_a_failure_of_the_node_and_the_feed_continues(
         if begins_well:
             followed.until(lambda interval: interval.counted == 1)
         with monkeypatch.context() as patched:
-            patched.setattr(agent_feed, "decoded", fail)
+            patched.setattr(feeds, "decoded", fail)
             # On a busy machine, the samples may first be late.
             reason = "unexpected KeyError: 'x'; this is a bug in casstat"
             interval = followed.until(lambda interval: interval.nodes[0].reason == reason)
@@ -199,5 +199,5 @@ def test_an_unexpected_error_while_peers_are_refreshed_is_a_failure(monkeypatch:
     monkeypatch.setattr(live_cluster, "PEERS_INTERVAL_S", 0.2)
     with closing(FakeAgents(FakeAgent(FIRST))), Followed(seeds=(FIRST,)) as followed:
         followed.until(lambda interval: interval.counted == 1)
-        monkeypatch.setattr(agent_feed, "node_info", {}.__getitem__)
+        monkeypatch.setattr(feeds, "node_info", {}.__getitem__)
         followed.until(lambda interval: "unexpected " in interval.nodes[0].reason)

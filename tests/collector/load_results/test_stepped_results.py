@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from collector.load_results.client_format import CommandTimes, ResultClock, SourceFile
 from collector.load_results.client_result import ClientInterval, ClientResult, Operation
 from collector.load_results.command_output import last_line_s
+from collector.load_results.load_span import UnplacedResultError, on_run_clock
 from collector.load_results.operation_times import OperationTimes
-from collector.load_results.stepped_results import UnplacedResultError, on_run_clock
 from collector.merge.clock_correction import ClockPart
 from collector.runs.run import ClockStep
 from collector.runs.run_clock import clock_parts

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from collector.merge.clock_correction import ClockCorrection
-from collector.merge.clock_steps import clock_with_steps
+from collector.merge.clock_correction import ClockCorrection, clock_with_steps
 from collector.merge.grid import SpanGrid
 from collector.merge.merge import merge
 from collector.merge.merge_job import Job, NodeRun

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.runs.run_texts import MAX_NAME_CHARS, accepted_name, command_name, require_accepted
+from collector.runs.run import MAX_NAME_CHARS, accepted_name, command_name, require_accepted
 from tests.every import every
 
 

@@ -16,8 +16,8 @@ from collector.model.sample_json import decoded
 from collector.model.snapshot import Sample, Snapshot, Tick
 from collector.recording.header import FULL_EVERY, Header
 from collector.recording.writer import Journal, Limits, files_of
-from exporters.api.agent_api import TooManyChangesError
 from exporters.api.app import build, endpoints
+from exporters.api.endpoint import TooManyChangesError
 from exporters.api.journal_endpoint import File, begin_from_name, between, byte_range, files_in
 from exporters.api.metrics_endpoint import OPENMETRICS, TEXT, prefers_openmetrics
 from exporters.api.openapi import PATHS, description

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from exporters.charts.axes import TimeAxis, groups
 from exporters.charts.plot_data import CLUSTER, Gap, Mark, PlotData, Row, gaps_of, missing
-from exporters.charts.plot_text import SMALL_PT, LabelLanes, width_px
+from exporters.charts.plot_style import SMALL_PT, LabelLanes, width_px
 
 AXIS = TimeAxis(0.0, 600.0, 80, 1080, 0)
 generated_marks = st.lists(

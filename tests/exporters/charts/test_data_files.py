@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporters.charts.gnuplot_page import data_file_text
-from exporters.charts.plot_columns import Values, has_isolated, present, series, thinned
-from exporters.charts.plot_data import CLUSTER, PlotData, number
+from exporters.charts.plot_data import CLUSTER, PlotData, Values, has_isolated, number, present, series, thinned
 
 values = st.lists(st.one_of(st.none(), st.floats(-1e6, 1e6)), min_size=1, max_size=300)
 

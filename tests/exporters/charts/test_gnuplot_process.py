@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from exporters.charts.gnuplot_process import GnuplotError, draw
+from exporters.charts.gnuplot_page import GnuplotError, draw
 
 
 def program(folder: Path, text: str) -> str:

@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 from collector.load_results.client_result import ClientInterval, ClientResult, Latency, Operation
 from collector.model.histogram import Buckets
 from exporters.charts.all_plots import OVERLAYS, write
-from exporters.charts.gnuplot_page import Page
+from exporters.charts.gnuplot_page import Page, draw
 from exporters.charts.gnuplot_panel import MAX_RUNS, style_of
-from exporters.charts.gnuplot_process import draw
 from exporters.charts.merged_plot_data import PhaseClient, PhaseRows, aligned, bucket_key, phase_client
 from exporters.charts.overlay.overlaid_lines import shown_kinds
-from exporters.charts.plot_colours import THEMES
 from exporters.charts.plot_data import CLUSTER, PlotData, Row, missing
+from exporters.charts.plot_style import THEMES
 from tests.exporters import golden
 
 BOUNDS = (0.001, 0.002, 0.004)

@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 from collector.model.histogram import Buckets, highest, merge, quantile
-from exporters.charts import plot_columns
+from exporters.charts import plot_data
 from exporters.charts.all_plots import PLOTS, write
 from exporters.charts.gnuplot_page import Page
-from exporters.charts.plot_colours import THEMES
-from exporters.charts.plot_columns import Columns
-from exporters.charts.plot_data import CLUSTER, Phase, PlotData, missing
+from exporters.charts.plot_data import CLUSTER, Columns, Phase, PlotData, missing
+from exporters.charts.plot_style import THEMES
 from tests.exporters import golden
 from tests.exporters.charts.runs import synthetic
 
@@ -57,7 +56,7 @@ def test_plots_have_a_minimum_size(tmp_path: Path) -> None:
 
 def test_the_overview_has_the_cluster_columns_and_the_operations_of_each_node() -> None:
     columns = files(SMALL, "overview")
-    assert columns["reads_per_s"] == plot_columns.series(SMALL, CLUSTER, "reads_per_s")
+    assert columns["reads_per_s"] == plot_data.series(SMALL, CLUSTER, "reads_per_s")
     assert [value is None for value in columns["2 node-2 reads_per_s"]] == [False] * 4 + [True] * 4 + [False] * 4
     assert columns["nodes"] == [3.0] * 4 + [2.0] * 4 + [3.0] * 4
 
@@ -76,7 +75,7 @@ def with_range_reads(run: PlotData) -> PlotData:
 def test_other_operations_are_drawn_if_they_occur(tmp_path: Path) -> None:
     run = with_range_reads(synthetic(seconds=70, values=5))
     overview, percentiles = files(run, "overview"), files(run, "percentiles")
-    assert overview["range_reads_per_s"] == plot_columns.series(run, CLUSTER, "range_reads_per_s")
+    assert overview["range_reads_per_s"] == plot_data.series(run, CLUSTER, "range_reads_per_s")
     assert overview["range_read_p99_ms"] == overview["read_p99_ms"]
     assert percentiles["range_read_ms"] == percentiles["read_ms"]
     paths = write(run, tmp_path, only=["overview", "percentiles"])
@@ -93,12 +92,12 @@ def test_other_operations_are_drawn_if_they_occur(tmp_path: Path) -> None:
 
 def test_a_node_named_like_a_column_does_not_replace_it() -> None:
     run = synthetic(["time", "reads_per_s", "cluster "], 4)
-    assert files(run, "overview")["reads_per_s"] == plot_columns.series(run, CLUSTER, "reads_per_s")
+    assert files(run, "overview")["reads_per_s"] == plot_data.series(run, CLUSTER, "reads_per_s")
 
 
 def test_many_nodes_are_drawn_as_a_band_around_their_median() -> None:
     columns = files(MANY, "nodes")
-    reads = sorted(plot_columns.present([plot_columns.series(MANY, node, "reads_per_s")[0] for node in MANY.nodes]))
+    reads = sorted(plot_data.present([plot_data.series(MANY, node, "reads_per_s")[0] for node in MANY.nodes]))
     assert columns["reads_per_s_min"][0] == reads[0]
     assert columns["reads_per_s_max"][0] == reads[-1]
     assert columns["reads_per_s_median"][0] == (reads[6] + reads[7]) / 2
@@ -107,19 +106,19 @@ def test_many_nodes_are_drawn_as_a_band_around_their_median() -> None:
 def test_heat_map_cells_have_the_bounds_and_counts_of_the_buckets() -> None:
     cells = files(SMALL, "heatmap_read")
     merged = merge([buckets for buckets in SMALL.buckets["read"] if buckets])
-    assert sum(plot_columns.present(cells["count"])) == merged.total
+    assert sum(plot_data.present(cells["count"])) == merged.total
     upper_bounds = {round(1000 * bound, 9) for bound in merged.upper_bounds}
-    assert {round(bound, 9) for bound in plot_columns.present(cells["high_ms"])} <= upper_bounds
+    assert {round(bound, 9) for bound in plot_data.present(cells["high_ms"])} <= upper_bounds
     assert all(
         end - begin == 1
-        for begin, end in zip(*(plot_columns.present(cells[name]) for name in ("time", "end")), strict=True)
+        for begin, end in zip(*(plot_data.present(cells[name]) for name in ("time", "end")), strict=True)
     )
 
 
 def test_buckets_with_bounds_beyond_a_logarithmic_axis_are_drawn_at_its_ends() -> None:
     buckets = Buckets((1e-3, 2e-3, inf), (1, 0, 2))
     cells = files(PlotData("r", 1.0, [1.0], {CLUSTER: [None]}, {"read": [buckets]}), "heatmap_read")
-    assert list(zip(plot_columns.present(cells["low_ms"]), plot_columns.present(cells["high_ms"]), strict=True)) == [
+    assert list(zip(plot_data.present(cells["low_ms"]), plot_data.present(cells["high_ms"]), strict=True)) == [
         (pytest.approx(1 / 1.2), 1.0),
         (2.0, pytest.approx(2.4)),
     ]
@@ -131,7 +130,7 @@ def test_cells_narrower_than_a_pixel_are_merged_without_loss() -> None:
     long = PlotData("r", 1.0, times, {CLUSTER: [None] * 3000}, {"read": list(run.buckets["read"]) * 100})
     cells = files(long, "heatmap_read")
     assert len(set(cells["time"])) < 800
-    assert sum(plot_columns.present(cells["count"])) == 3000 * 3
+    assert sum(plot_data.present(cells["count"])) == 3000 * 3
 
 
 def test_percentiles_exclude_the_warm_up() -> None:
@@ -140,8 +139,8 @@ def test_percentiles_exclude_the_warm_up() -> None:
     columns = files(run, "percentiles")
     at = dict(zip(columns["percentile"], columns["read_ms"], strict=True))
     assert at[99.0] == pytest.approx(1000 * (quantile(counted, 0.99) or 0))
-    assert max(plot_columns.present(columns["percentile"])) == pytest.approx(100 * (1 - 1 / counted.total))
-    assert max(plot_columns.present(columns["read_ms"])) <= 1000 * (highest(counted) or 0)
+    assert max(plot_data.present(columns["percentile"])) == pytest.approx(100 * (1 - 1 / counted.total))
+    assert max(plot_data.present(columns["read_ms"])) <= 1000 * (highest(counted) or 0)
     assert log10(counted.total) > 3
 
 
@@ -165,14 +164,14 @@ def test_percentiles_exclude_an_interval_that_overlaps_the_warm_up() -> None:
         {"read": [slow, slow, fast]},
         phases=[Phase(0.0, 1.5, "w", True)],
     )
-    assert max(plot_columns.present(files(run, "percentiles")["read_ms"])) <= 1000
+    assert max(plot_data.present(files(run, "percentiles")["read_ms"])) <= 1000
 
 
 def test_points_in_the_warm_up_or_with_missing_nodes_have_their_own_states() -> None:
     run = synthetic(seconds=90, missing=range(70, 80))
     columns = files(run, "throughput_latency")
     assert columns["state"] == [1.0] * 60 + [0.0] * 10 + [2.0] * 10 + [0.0] * 10
-    reads, writes = (plot_columns.series(run, CLUSTER, f"{word}s_per_s") for word in ("read", "write"))
+    reads, writes = (plot_data.series(run, CLUSTER, f"{word}s_per_s") for word in ("read", "write"))
     assert columns["operations_per_s"][0] == (reads[0] or 0) + (writes[0] or 0)
 
 

@@ -8,7 +8,7 @@ from shutil import which
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exporters.charts.plot_text import heading, hypertext, quoted, shortened, width_px, wrapped
+from exporters.charts.plot_style import heading, hypertext, quoted, shortened, width_px, wrapped
 from exporters.texts import shown
 from tests.examples import examples
 

@@ -5,9 +5,8 @@ from functools import cache
 
 from collector.live.cluster_interval import ClusterInterval, NodeInfo
 from collector.model.snapshot import Event
-from exporters.live.frame import Frame
+from exporters.live.frame import Frame, Wanted, frame_of
 from exporters.live.live_columns import EVERY
-from exporters.live.live_frames import Wanted, frame_of
 from tests.collector.live.node_samples import INDEX, assembler_of, sample_of, silent_sample
 from tests.exporters.samples import TIME_S
 

@@ -10,9 +10,8 @@ from collector.model import histogram
 from collector.model.metric import Series
 from collector.model.sample_json import decoded, encoded
 from collector.model.snapshot import Derived, Rate
-from exporters.live.frame import ALL
+from exporters.live.frame import ALL, Wanted
 from exporters.live.live_columns import value
-from exporters.live.live_frames import Wanted
 from tests.collector.live.node_samples import INDEX, assembler_of, read_durations, sample_of, silent_sample
 from tests.exporters.live.generated_frames import frame
 from tests.exporters.samples import TIME_S, durations

@@ -19,7 +19,7 @@ from collector.runs.run import (
     RunPhase,
 )
 from exporters.charts.plot_data import CLUSTER, Mark, Phase
-from exporters.report.report_data import Baseline, Cost, ReportData
+from exporters.report.report_blocks import Baseline, Cost, ReportData
 from exporters.results.comparison.comparison import Comparison, Report
 from exporters.results.comparison.inference import Difference
 from exporters.results.comparison.run_settings import RunSettings

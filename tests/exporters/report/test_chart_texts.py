@@ -10,17 +10,14 @@ from collector.model.histogram import Buckets
 from collector.runs.run import ClientHost, RunCommand, RunNode, RunPhase
 from collector.runs.run import Run as RecordedRun
 from exporters.charts.experiment_plots import _PERCENTILES as PARETO_PERCENTILES
-from exporters.charts.plot_colours import PERCENTILE_STYLES
 from exporters.charts.plot_data import CLUSTER, Phase, PlotData
+from exporters.charts.plot_style import PERCENTILE_STYLES
 from exporters.charts.plots import nodes
 from exporters.charts.plots.overview import _LATENCY as OVERVIEW
 from exporters.charts.plots.throughput_latency import _QUANTILES as PLOT_QUANTILES
-from exporters.report.html_report import html_report
-from exporters.report.latency_charts import scatter_chart
-from exporters.report.markdown_report import markdown_report
-from exporters.report.report_blocks import Chart, Command
-from exporters.report.report_content import report_of
-from exporters.report.report_data import ReportData
+from exporters.report.chart_sections import scatter_chart
+from exporters.report.report import html_report, markdown_report, report_of
+from exporters.report.report_blocks import Chart, Command, ReportData
 from exporters.report.svg_chart import figure
 from exporters.report.table_sections import reproduction
 from exporters.report.time_charts import node_charts

@@ -11,9 +11,8 @@ from xml.etree import ElementTree
 import pytest
 
 from collector.runs.run import NodeClock
-from exporters.report.html_report import html_report
+from exporters.report.report import html_report, report_of
 from exporters.report.report_blocks import Report, Section, Table
-from exporters.report.report_content import report_of
 from exporters.report.table_sections import nodes_and_clocks
 from exporters.results.comparison.run_settings import RunSettings
 from tests.exporters.report.hostile_report import HOSTILE, facts, without_values

@@ -1,7 +1,6 @@
 """The report as Markdown: all sections, with external text escaped."""
 
-from exporters.report.markdown_report import markdown_report
-from exporters.report.report_content import report_of
+from exporters.report.report import markdown_report, report_of
 from exporters.texts import escaped_text
 from tests.exporters import golden
 from tests.exporters.report.hostile_report import HOSTILE, facts

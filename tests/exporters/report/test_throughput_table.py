@@ -11,9 +11,8 @@ from collector.load_results.client_result import ClientInterval, ClientResult, O
 from collector.runs.run import Run as RecordedRun
 from exporters.charts.plot_data import CLUSTER, PlotData, Row, missing
 from exporters.report.chart_sections import throughput_table
-from exporters.report.report_blocks import Block, Paragraph, Table
-from exporters.report.report_content import report_of
-from exporters.report.report_data import ReportData
+from exporters.report.report import report_of
+from exporters.report.report_blocks import Block, Paragraph, ReportData, Table
 from exporters.results.comparison.run_settings import RunSettings
 from exporters.results.summary.client_values import client_values
 from exporters.results.summary.phase_summary import PhaseSummary

@@ -6,8 +6,7 @@ import pytest
 
 from collector.runs.run import Run as RecordedRun
 from exporters.charts.plot_data import PlotData
-from exporters.report.report_blocks import Paragraph
-from exporters.report.report_data import ReportData
+from exporters.report.report_blocks import Paragraph, ReportData
 from exporters.report.verdict import verdict
 from exporters.results.comparison.run_settings import RunSettings
 from exporters.results.summary.phase_summary import PhaseSummary

@@ -15,8 +15,7 @@ from collector.merge.merge_job import Job, Merged
 from collector.merge.recordings import recordings, sessions
 from collector.node.metrics.requests import OPERATIONS, Operation
 from exporters.charts.merged_plot_data import NodeRows, node_rows, run_of
-from exporters.charts.plot_columns import slowest
-from exporters.charts.plot_data import CLUSTER
+from exporters.charts.plot_data import CLUSTER, slowest
 from exporters.rows.columns import Cell
 from exporters.rows.merged_rows import Choice, header_text, rows_text, table_of
 from tests.collector.merge import recorded_nodes

@@ -8,7 +8,7 @@ import pytest
 from cli.experiments.capacity_steps import RecordedStep, recorded_step
 from cli.main import main
 from cli.runs.finish import summarise
-from cli.runs.summary_file import SUMMARY_FILE
+from cli.runs.run_summary import SUMMARY_FILE
 from collector.load_results.client_result import ClientResult
 from collector.load_results.result_file import FOLDER, write_result
 from collector.runs.run import ClockStep, RunPhase

@@ -15,7 +15,7 @@ from cli.experiments.sweep_settings import SweepOptions, parameters_of
 from cli.main import main
 from cli.record.record_program import RecordSettings
 from cli.run_folder import run_folder_name
-from cli.runs.summary_file import SUMMARY_FILE
+from cli.runs.run_summary import SUMMARY_FILE
 from collector.runs.parameter_sweep import FILE, SweepRun, read_sweep, write_sweep
 from exporters.results.sweep.sweep_rows import content_of_values
 from tests.exporters.results.sweep.swept import client_run

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.http.access import AccessError
-from collector.node.jolokia.client import Jolokia, ProxyTarget
-from collector.node.jolokia.jolokia_access import JolokiaAccess, service_url
+from collector.node.jolokia.client import Jolokia, JolokiaAccess, ProxyTarget, service_url
 from tests.every import every
 
 FIELDS = ("user", "password", "ca", "certificate", "key", "target", "target_user", "target_password")

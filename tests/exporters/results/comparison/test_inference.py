@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from exporters.results.comparison.comparison import Comparison, comparisons, corrected
-from exporters.results.comparison.inference import Difference, Percentile, Ratio, RunAmounts, difference
-from exporters.results.comparison.student_t import critical_value
+from exporters.results.comparison.inference import Difference, Percentile, Ratio, RunAmounts, critical_value, difference
 from tests.examples import IS_THOROUGH, examples
 from tests.exporters.results.comparison.simulated_runs import simulated, simulated_clients
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from exporters.charts.all_plots import write
 from exporters.charts.experiment_plots import highest_by_cell, pareto_front, sweep_plots
-from exporters.charts.gnuplot_process import draw
+from exporters.charts.gnuplot_page import draw
 from exporters.charts.plot_data import PlotData
 from exporters.charts.swept_lines import swept_lines
 from exporters.results.sweep.sweep_output import (

@@ -9,7 +9,7 @@ import pytest
 
 from exporters.charts.all_plots import write
 from exporters.charts.experiment_plots import highest_by_cell, pareto_front, sweep_plots
-from exporters.charts.gnuplot_process import draw
+from exporters.charts.gnuplot_page import draw
 from exporters.charts.plot_data import PlotData
 from exporters.charts.swept_lines import category_axis, numbers_of, parameter_axis, rows_by_line
 from exporters.results.sweep.sweep_output import COLUMNS, cells, csv_text, json_text, markdown_text, plain_lines

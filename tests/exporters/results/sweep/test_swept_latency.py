@@ -9,8 +9,8 @@ import pytest
 
 from exporters.charts.all_plots import write
 from exporters.charts.experiment_plots import sweep_plots
+from exporters.charts.gnuplot_page import draw
 from exporters.charts.gnuplot_panel import MAX_RUNS
-from exporters.charts.gnuplot_process import draw
 from exporters.charts.plot_data import PlotData
 from exporters.results.sweep.sweep_rows import CLIENT, SweepRow, SweepTable
 

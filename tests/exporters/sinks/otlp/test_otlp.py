@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from collector.model.metric import Series, Value
 from collector.node.catalogue import CATALOGUE
 from exporters.metrics_page.rendering import Options
-from exporters.sinks.parts.otlp import OtlpFormat, request
-from exporters.sinks.parts.otlp_names import CONVENTIONS, otlp_name
+from exporters.sinks.parts.otlp import CONVENTIONS, OtlpFormat, otlp_name, request
 from exporters.sinks.parts.tick_encoder import TickEncoder
 from tests.every import every
 from tests.examples import examples

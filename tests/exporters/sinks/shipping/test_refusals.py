@@ -8,8 +8,8 @@ import pytest
 from exporters.metrics_page.self_metrics import SinkHealth
 from exporters.sinks.shipping import delivery
 from exporters.sinks.shipping import shipper as loop
-from exporters.sinks.shipping.checkpoint import checkpoint_path
 from exporters.sinks.shipping.delivery import GIVE_UP_AFTER_S, DeadLetters
+from exporters.sinks.shipping.tick_queue import checkpoint_path
 from exporters.sinks.sink import RefusedError, TooLargeError
 from tests.exporters.sinks.shipping.shipped import Node, drain, ticks_of
 

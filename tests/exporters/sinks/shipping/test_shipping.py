@@ -14,9 +14,8 @@ from collector.recording.writer import Limits, Position, files_of
 from exporters.recent_ticks import RecentTicks
 from exporters.sinks.shipping import delivery
 from exporters.sinks.shipping import shipper as loop
-from exporters.sinks.shipping.checkpoint import checkpoint_path
 from exporters.sinks.shipping.shipper import CPU_SHARE, MAX_TICKS
-from exporters.sinks.shipping.tick_queue import RecordingReader, RestartPositions
+from exporters.sinks.shipping.tick_queue import RecordingReader, RestartPositions, checkpoint_path
 from exporters.sinks.sink import NodeTick, RefusedError, UnavailableError
 from tests.examples import examples
 from tests.exporters.sinks.shipping.shipped import BEGIN_S, Node, Store, drain, end_of, ticks_of

@@ -1,18 +1,45 @@
-"""A report as one HTML page, with its style sheet and script, which works without a network.
+"""A report: its sections in their order, as Markdown, and as one HTML page that works without a network.
 
-Its content security policy permits only this style sheet and this script.
+The page has its style sheet and script. Its content security policy permits only these.
 """
 
 import re
 from base64 import b64encode
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 from html import escape
 
-from exporters.charts.plot_colours import OTHER_COLOURS, THEMES
-from exporters.report.latency_charts import LEVELS
-from exporters.report.report_blocks import Block, Chart, Command, Report, Section, Table
+from exporters.charts.plot_data import span_text
+from exporters.charts.plot_style import OTHER_COLOURS, THEMES
+from exporters.report import chart_sections, table_sections
+from exporters.report.chart_sections import LEVELS
+from exporters.report.report_blocks import Block, Chart, Command, Report, ReportData, Section, Table
 from exporters.report.svg_chart import escaped, figure
-from exporters.texts import command_text
+from exporters.report.verdict import first_saturated, verdict
+from exporters.texts import command_text, escaped_text, markdown_table, shown
+
+SECTIONS: Sequence[tuple[str, Callable[[ReportData], Iterable[Block]]]] = (
+    ("Verdict", verdict),
+    ("Results by phase", table_sections.phase_tables),
+    ("Difference from the baseline", table_sections.baseline_comparison),
+    ("Over time", chart_sections.over_time),
+    ("Latency", chart_sections.latency_distribution),
+    ("Each node", chart_sections.each_node),
+    ("What saturated first", first_saturated),
+    ("Highest values", table_sections.highest_values),
+    ("Events", chart_sections.events),
+    ("Settings", table_sections.settings),
+    ("Nodes, versions and clocks", table_sections.nodes_and_clocks),
+    ("How to reproduce the run", table_sections.reproduction),
+)
+"""The titles and the contents of all sections."""
+
+
+def report_of(data: ReportData) -> Report:
+    """Return the report with those sections that have content."""
+    sections = [Section(title, blocks) for title, content in SECTIONS if (blocks := [*content(data)])]
+    return Report(shown(data.run.name), span_text(data.merged), sections)
+
 
 # Words of this length, such as paths, may be broken in narrow columns.
 _LONG_WORD = re.compile(r"(\S{25,})")
@@ -224,3 +251,35 @@ def _colours(theme: str) -> str:
     shown = THEMES[theme].heat_map
     steps = [shown[round(level * (len(shown) - 1) / (LEVELS - 1))] for level in range(LEVELS)]
     return f":root{{{root}}}{strokes}{''.join(f'.c{level}{{fill:{colour}}}' for level, colour in enumerate(steps))}"
+
+
+_BACKTICKS = re.compile(r"`+")
+
+
+def markdown_report(report: Report) -> str:
+    """Return the report as Markdown; all external text is escaped."""
+    lines = [f"# {escaped_text(report.title)}", "", escaped_text(report.subtitle), ""]
+    for section in report.sections:
+        lines += [f"## {escaped_text(section.title)}", ""]
+        for block in section.blocks:
+            lines += [*_lines(block), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _lines(block: Block) -> list[str]:
+    if isinstance(block, Chart):
+        return [f"### {escaped_text(block.title)}", "", *(f"- {escaped_text(text)}" for text in block.texts)]
+    if isinstance(block, Table):
+        is_text = [column < block.text_columns for column in range(len(block.header))]
+        return [f"{escaped_text(block.caption)}:", "", *markdown_table(block.header, block.rows, is_text)]
+    if isinstance(block, Command):
+        return _code(command_text(block.text))
+    text = escaped_text(block.text)
+    return [f"**{text}**" if block.is_problem else text]
+
+
+def _code(text: str) -> list[str]:
+    """Return a code block with a fence that is longer than any sequence of backticks in the text."""
+    longest = max((len(ticks) for ticks in _BACKTICKS.findall(text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return [fence, text, fence]
