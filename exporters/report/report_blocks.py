@@ -102,7 +102,7 @@ WIDTH = 1000.0
 class Panel:
     """One panel.
 
-    legend   the styles (see `html_report.py`) of the lines or points, by name.
+    legend   the styles (see `report.py`) of the lines or points, by name.
     content  SVG in a coordinate system that is WIDTH wide and as high as the panel, with the origin at the top left.
     """
 
