@@ -5,12 +5,11 @@ the process may use more processors.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 from heapq import nlargest
 from itertools import islice
 from math import inf
-from operator import itemgetter
 from pathlib import Path
 
 from collector.file_access import file_errors
@@ -66,149 +65,122 @@ MAX_PROCESSES = 30
 SCAN_INTERVAL_S = 5.0
 
 
-class BusyThreads:
-    """Reads the busiest thread of each of the busiest processes that a run's command has started.
-
-    `scan` finds these threads, and `read` reads only them.
-    """
-
-    def __init__(self, proc: Path, variable: str) -> None:
-        """Create a reader; `variable`, as NAME=VALUE, is in the environment of the command's processes, and no others.
-
-        The value must differ between runs, because several runs may use the same host.
-        """
-        self._proc = proc
-        self._variable = variable
-        # The CPU time of each process and thread in the last scan, by number and start time.
-        self._process_ticks: dict[tuple[int, int], int] = {}
-        self._thread_ticks: dict[tuple[int, int], int] = {}
-        # The TID and start time of the busiest thread of each process, by PID and start time.
-        self._busiest: dict[tuple[int, int], tuple[int, int]] = {}
-
-    def scan(self, processes: Mapping[int, ProcessStat]) -> None:
-        """Find the threads of `processes`, by PID, that have used the most CPU time since the last scan."""
-        last_ticks, self._process_ticks = self._process_ticks, _ticks(processes)
-        used = {key: ticks - last_ticks.get(key, 0) for key, ticks in self._process_ticks.items()}
-        by_use = sorted(used, key=lambda key: used[key], reverse=True)
-        of_command = islice((key for key in by_use if self._is_of_command(key[0])), MAX_THREADED_PROCESSES)
-        last_thread_ticks, self._thread_ticks = self._thread_ticks, {}
-        self._busiest = {}
-        for process in of_command:
-            ticks = _ticks(dict(self._threads(process[0])))
-            self._thread_ticks |= ticks
-            used = {thread: cpu_ticks - last_thread_ticks.get(thread, 0) for thread, cpu_ticks in ticks.items()}
-            if used:
-                self._busiest[process] = max(used, key=lambda thread: used[thread])
-
-    def read(self, processes: Mapping[int, ProcessStat]) -> Values:
-        """Return the CPU time of the threads that still exist; `processes` are the processes that do, by PID."""
-        values: Values = {}
-        for (pid, process_start), (tid, start) in self._busiest.items():
-            process = processes.get(pid)
-            if process is None or process.start != process_start:
-                continue
-            thread = stat_in(self._proc / str(pid) / "task" / str(tid))
-            if thread is not None and thread.start == start:
-                values[THREAD_CPU_TIME.name, process.name, str(pid), str(tid), str(start)] = thread.cpu_ticks
-        return values
-
-    def _is_of_command(self, pid: int) -> bool:
-        """Return whether the process has the environment variable; False if its environment cannot be read.
-
-        Other users' environments cannot be read.
-        """
-        return self._variable in text_in(self._proc / str(pid) / "environ").split("\0")
-
-    def _threads(self, pid: int) -> Iterator[tuple[int, ProcessStat]]:
-        """Yield the TIDs and values of a process's first threads."""
-        # Creating a Path for each thread would take a third of the time.
-        folder = f"{self._proc}/{pid}/task"
-        try:
-            tids = [int(name) for name in os.listdir(folder) if name.isdecimal()]  # noqa: PTH208 - only names
-        except OSError:
-            # The process has ended.
-            return
-        for tid in tids[:MAX_THREADS]:
-            stat = stat_in(f"{folder}/{tid}")
-            if stat is not None:
-                yield tid, stat
-
-
-def _ticks(stats: Mapping[int, ProcessStat]) -> dict[tuple[int, int], int]:
-    """Return the CPU time in clock ticks by number and start time."""
-    return {(number, stat.start): stat.cpu_ticks for number, stat in stats.items()}
+Key = tuple[int, int]
+"""The number of a process or thread, and its start time, because PIDs and TIDs are reused."""
 
 
 class BusyProcesses:
     """Reads the processes that have used the most CPU time since the first call to `read`.
 
-    Of those that a run's command has started, it also reads the busiest threads.
+    Of those that a run's command has started, it also reads the thread that has used the most since the last scan.
     """
 
     name = "processes"
 
     def __init__(self, clock: Clock, variable: str, proc: Path = Path("/proc")) -> None:
-        """Create a source; `variable` is described in `BusyThreads`."""
+        """Create a source; `variable`, as NAME=VALUE, is in the environment of the command's processes, and no others.
+
+        The value must differ between runs, because several runs may use the same host.
+        """
         self._clock = clock
+        self._variable = variable
         self._proc = proc
-        # The CPU time of each process at the first reading. The key includes the process's start time, because
-        # PIDs are reused.
-        self._initial_ticks: dict[tuple[int, int], int] | None = None
+        # The CPU time of each process at the first reading, and that of each busy process and thread in the last scan.
+        self._initial_ticks: dict[Key, int] | None = None
+        self._process_ticks: dict[Key, int] = {}
+        self._thread_ticks: dict[Key, int] = {}
         self._scanned_s = -inf
-        # The start times of the busy processes, and the numbers of processors that they may use, by PID.
-        self._busy: dict[int, int] = {}
-        self._cpus: dict[int, int] = {}
-        self._threads = BusyThreads(proc, variable)
+        self._busy: list[Key] = []
+        # The number of processors that each busy process may use, and its busiest thread, where they are known.
+        self._cpus: dict[Key, int] = {}
+        self._threads: dict[Key, Key] = {}
 
     def read(self, timeout_s: float) -> Scrape:
         """Read the processes. Raises SourceError if /proc cannot be read."""
         now_s = self._clock.monotonic_s()
         if now_s - self._scanned_s >= SCAN_INTERVAL_S:
-            all_stats = self._stats(self._pids())
-            self._busy = self._busiest(all_stats)
-            self._cpus = self._allowed_cpus()
-            self._threads.scan({pid: all_stats[pid] for pid in self._busy})
+            self._scan()
             self._scanned_s = now_s
             # The scan may take long, and rates need the time at which the busy processes are read.
             now_s = self._clock.monotonic_s()
-        stats = self._stats(self._busy)
+        processes = {process: stat for process in self._busy if (stat := _stat_of(self._proc, process))}
         values: Values = {}
-        for pid, start in self._busy.items():
-            stat = stats.get(pid)
-            if stat is not None and stat.start == start:
-                values[CPU_TIME.name, stat.name, str(pid)] = stat.cpu_ticks
-                values[RESIDENT.name, stat.name, str(pid)] = stat.resident_pages
-                if pid in self._cpus:
-                    values[CPUS.name, stat.name, str(pid)] = self._cpus[pid]
-        values |= self._threads.read(stats)
+        for process, stat in processes.items():
+            pid = str(process[0])
+            values[CPU_TIME.name, stat.name, pid] = stat.cpu_ticks
+            values[RESIDENT.name, stat.name, pid] = stat.resident_pages
+            if process in self._cpus:
+                values[CPUS.name, stat.name, pid] = self._cpus[process]
+        for process, thread in self._threads.items():
+            if process in processes and (stat := _stat_of(self._tasks(process), thread)):
+                labels = processes[process].name, *map(str, (process[0], *thread))
+                values[(THREAD_CPU_TIME.name, *labels)] = stat.cpu_ticks
         return Scrape(self.name, now_s, values, origin="boot")
 
-    def _busiest(self, stats: Mapping[int, ProcessStat]) -> dict[int, int]:
-        """Return the start times of the busiest processes, by PID."""
+    def _scan(self) -> None:
+        """Find the busiest processes and threads. Raises SourceError."""
+        with file_errors(self._proc, SourceError):
+            ticks = _ticks_in(self._proc)
         if self._initial_ticks is None:
-            self._initial_ticks = _ticks(stats)
-        initial_ticks = self._initial_ticks
-        used = {pid: stat.cpu_ticks - initial_ticks.get((pid, stat.start), 0) for pid, stat in stats.items()}
-        busiest = nlargest(MAX_PROCESSES, used.items(), key=itemgetter(1))
-        return {pid: stats[pid].start for pid, ticks in busiest if ticks >= MIN_CPU_S * TICKS_PER_S}
+            self._initial_ticks = ticks
+        used = _increases(self._initial_ticks, ticks)
+        busiest = nlargest(MAX_PROCESSES, used, key=used.__getitem__)
+        self._busy = [process for process in busiest if used[process] >= MIN_CPU_S * TICKS_PER_S]
+        self._cpus = self._allowed_cpus()
+        self._scan_threads({process: ticks[process] for process in self._busy})
 
-    def _allowed_cpus(self) -> dict[int, int]:
-        """Return the numbers of processors that the busy processes may use, by PID, where they are known."""
-        cpus = {}
-        for pid in self._busy:
+    def _scan_threads(self, ticks: dict[Key, int]) -> None:
+        """Find the busiest threads, given the CPU time of the busy processes."""
+        used, self._process_ticks = _increases(self._process_ticks, ticks), ticks
+        by_use = sorted(used, key=used.__getitem__, reverse=True)
+        last_ticks, self._thread_ticks, self._threads = self._thread_ticks, {}, {}
+        for process in islice(filter(self._is_of_command, by_use), MAX_THREADED_PROCESSES):
             try:
-                cpus[pid] = len(cpu_numbers(parse_allowed_cpus(read_text(self._proc / str(pid) / "status"))))
+                of_threads = _ticks_in(self._tasks(process), MAX_THREADS)
+            except OSError:
+                # The process has ended.
+                continue
+            self._thread_ticks |= of_threads
+            if used := _increases(last_ticks, of_threads):
+                self._threads[process] = max(used, key=used.__getitem__)
+
+    def _tasks(self, process: Key) -> Path:
+        return self._proc / str(process[0]) / "task"
+
+    def _is_of_command(self, process: Key) -> bool:
+        """Return whether the process has the environment variable; False if its environment cannot be read.
+
+        Other users' environments cannot be read.
+        """
+        return self._variable in text_in(self._proc / str(process[0]) / "environ").split("\0")
+
+    def _allowed_cpus(self) -> dict[Key, int]:
+        """Return the numbers of processors that the busy processes may use, where they are known."""
+        cpus = {}
+        for process in self._busy:
+            try:
+                status = read_text(self._proc / str(process[0]) / "status")
+                cpus[process] = len(cpu_numbers(parse_allowed_cpus(status)))
             except (SourceError, ValueError):
                 # The process has ended, or the list is malformed.
                 continue
         return cpus
 
-    def _pids(self) -> list[int]:
-        """Return the PIDs of all processes. Raises SourceError."""
-        with file_errors(self._proc, SourceError):
-            return [int(name) for name in os.listdir(self._proc) if name.isdecimal()]  # noqa: PTH208 - only names
 
-    def _stats(self, pids: Iterable[int]) -> dict[int, ProcessStat]:
-        """Return the processes in `pids` that still exist, by PID."""
-        stats = {pid: stat_in(self._proc / str(pid)) for pid in pids}
-        return {pid: stat for pid, stat in stats.items() if stat is not None}
+def _ticks_in(folder: Path, most: int | None = None) -> dict[Key, int]:
+    """Return the CPU time, in clock ticks, of the first processes or threads in a folder of /proc. Raises OSError."""
+    numbers = [int(name) for name in os.listdir(folder) if name.isdecimal()]  # noqa: PTH208 - only names
+    # Creating a Path for each thread would take a third of the time.
+    stats = {number: stat_in(f"{folder}/{number}") for number in numbers[:most]}
+    return {(number, stat.start): stat.cpu_ticks for number, stat in stats.items() if stat is not None}
+
+
+def _stat_of(folder: Path, key: Key) -> ProcessStat | None:
+    """Return a process or thread in a folder of /proc; None if it has ended."""
+    number, start = key
+    stat = stat_in(f"{folder}/{number}")
+    return stat if stat is not None and stat.start == start else None
+
+
+def _increases(before: Mapping[Key, int], after: Mapping[Key, int]) -> dict[Key, int]:
+    return {key: ticks - before.get(key, 0) for key, ticks in after.items()}

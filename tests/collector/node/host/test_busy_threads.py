@@ -23,10 +23,9 @@ from collector.node.host.busy_processes import (
     SCAN_INTERVAL_S,
     THREAD_CPU_TIME,
     BusyProcesses,
-    BusyThreads,
 )
 from collector.node.host.cpu import TICKS_PER_S
-from collector.node.host.kernel_files import ProcessStat, stat_in
+from collector.node.host.kernel_files import stat_in
 from tests.collector.fakes import FakeClock
 from tests.collector.node.host.process_files import VARIABLE, set_environment, set_process, set_thread
 from tests.waiting import eventually
@@ -50,92 +49,111 @@ sys.stdin.readline()
 """
 
 
-def processes(proc: Path, *pids: int) -> dict[int, ProcessStat]:
-    """Return the processes that exist, by PID."""
-    stats = {pid: stat_in(proc / str(pid)) for pid in pids}
-    return {pid: stat for pid, stat in stats.items() if stat is not None}
+def scanned(source: BusyProcesses, clock: FakeClock) -> dict[str, float]:
+    """Wait for the next scan, and return the CPU time of the threads that are read, by TID."""
+    clock.busy(SCAN_INTERVAL_S)
+    return cpu_seconds(source)
 
 
-def scanned(threads: BusyThreads, proc: Path, *pids: int) -> dict[str, float]:
-    """Scan the processes, and return the CPU time of the threads that are read, by TID."""
-    threads.scan(processes(proc, *pids))
-    return cpu_seconds(threads, proc, *pids)
-
-
-def cpu_seconds(threads: BusyThreads, proc: Path, *pids: int) -> dict[str, float]:
+def cpu_seconds(source: BusyProcesses) -> dict[str, float]:
     """Return the CPU time of the threads that are read, by TID."""
-    values = threads.read(processes(proc, *pids))
-    return {series[3]: value / TICKS_PER_S for series, value in values.items() if isinstance(value, int)}
+    values = source.read(1.0).values
+    times = {series[3]: value for series, value in values.items() if series[0] == THREAD_CPU_TIME.name}
+    return {tid: value / TICKS_PER_S for tid, value in times.items() if isinstance(value, int)}
+
+
+def source_after_first_read(clock: FakeClock, proc: Path) -> BusyProcesses:
+    source = BusyProcesses(clock, VARIABLE, proc)
+    source.read(1.0)
+    return source
 
 
 @pytest.fixture
-def threads(tmp_path: Path) -> BusyThreads:
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def source(clock: FakeClock, tmp_path: Path) -> BusyProcesses:
     """A source for a machine with a process of a run's command that has two threads."""
+    source = source_after_first_read(clock, tmp_path)
     set_process(tmp_path, PID, 30.0)
     set_environment(tmp_path, PID, "PATH=/bin", VARIABLE, "A=b")
     set_thread(tmp_path, PID, PID, 20.0)
     set_thread(tmp_path, PID, PID + 1, 10.0)
-    return BusyThreads(tmp_path, VARIABLE)
+    return source
 
 
-def test_the_thread_with_the_most_cpu_time_since_the_last_scan_is_read(threads: BusyThreads, tmp_path: Path) -> None:
-    assert scanned(threads, tmp_path, PID) == {"20": 20.0}
+def test_the_thread_with_the_most_cpu_time_since_the_last_scan_is_read(
+    source: BusyProcesses, clock: FakeClock, tmp_path: Path
+) -> None:
+    assert scanned(source, clock) == {"20": 20.0}
     set_thread(tmp_path, PID, PID, 20.5)
     set_thread(tmp_path, PID, PID + 1, 14.0)
-    assert cpu_seconds(threads, tmp_path, PID) == {"20": 20.5}
-    assert scanned(threads, tmp_path, PID) == {"21": 14.0}
+    assert cpu_seconds(source) == {"20": 20.5}
+    assert scanned(source, clock) == {"21": 14.0}
 
 
-def test_a_thread_that_has_ended_is_absent_until_the_next_scan(threads: BusyThreads, tmp_path: Path) -> None:
-    assert scanned(threads, tmp_path, PID) == {"20": 20.0}
+def test_a_thread_that_has_ended_is_absent_until_the_next_scan(
+    source: BusyProcesses, clock: FakeClock, tmp_path: Path
+) -> None:
+    assert scanned(source, clock) == {"20": 20.0}
     shutil.rmtree(tmp_path / str(PID) / "task" / str(PID))
-    assert cpu_seconds(threads, tmp_path, PID) == {}
-    assert scanned(threads, tmp_path, PID) == {"21": 10.0}
+    assert cpu_seconds(source) == {}
+    assert scanned(source, clock) == {"21": 10.0}
 
 
-def test_a_process_that_has_ended_is_absent(threads: BusyThreads, tmp_path: Path) -> None:
-    assert scanned(threads, tmp_path, PID) == {"20": 20.0}
-    stats = processes(tmp_path, PID)
-    shutil.rmtree(tmp_path / str(PID))
-    assert dict(threads.read(stats)) == {}
-    threads.scan(stats)
-    assert dict(threads.read(stats)) == {}
+@pytest.mark.parametrize("ended", ["task", ""], ids=["while it is read", "before it is read"])
+def test_a_process_that_has_ended_is_absent(
+    source: BusyProcesses, clock: FakeClock, tmp_path: Path, ended: str
+) -> None:
+    assert scanned(source, clock) == {"20": 20.0}
+    shutil.rmtree(tmp_path / str(PID) / ended)
+    assert cpu_seconds(source) == {}
+    assert scanned(source, clock) == {}
 
 
-def test_a_process_that_gets_the_number_of_another_one_is_not_read(threads: BusyThreads, tmp_path: Path) -> None:
-    assert scanned(threads, tmp_path, PID) == {"20": 20.0}
+def test_a_process_that_gets_the_number_of_another_one_is_not_read(
+    source: BusyProcesses, clock: FakeClock, tmp_path: Path
+) -> None:
+    assert scanned(source, clock) == {"20": 20.0}
     set_process(tmp_path, PID, 40.0, start=200)
-    assert cpu_seconds(threads, tmp_path, PID) == {}
+    assert cpu_seconds(source) == {}
 
 
 @pytest.mark.parametrize("entries", [(), ("PATH=/bin",), (f"NOT_{VARIABLE}",), (f"{VARIABLE}b",), ("A_RUN_DIR=",)])
-def test_other_processes_are_not_read(threads: BusyThreads, tmp_path: Path, entries: tuple[str, ...]) -> None:
+def test_other_processes_are_not_read(
+    source: BusyProcesses, clock: FakeClock, tmp_path: Path, entries: tuple[str, ...]
+) -> None:
     set_environment(tmp_path, PID, *entries)
-    assert scanned(threads, tmp_path, PID) == {}
+    assert scanned(source, clock) == {}
 
 
-def test_a_process_whose_environment_cannot_be_read_is_not_read(threads: BusyThreads, tmp_path: Path) -> None:
+def test_a_process_whose_environment_cannot_be_read_is_not_read(
+    source: BusyProcesses, clock: FakeClock, tmp_path: Path
+) -> None:
     (tmp_path / str(PID) / "environ").unlink()
-    assert scanned(threads, tmp_path, PID) == {}
+    assert scanned(source, clock) == {}
 
 
-def test_the_number_of_processes_is_bounded(tmp_path: Path) -> None:
+def test_the_number_of_processes_is_bounded(clock: FakeClock, tmp_path: Path) -> None:
+    source = source_after_first_read(clock, tmp_path)
     pids = range(100, 110)
     for pid in pids:
         set_process(tmp_path, pid, float(pid))
         set_thread(tmp_path, pid, pid, float(pid))
         set_environment(tmp_path, pid, VARIABLE)
-    busiest = {str(pid) for pid in pids[-MAX_THREADED_PROCESSES:]}
-    assert scanned(BusyThreads(tmp_path, VARIABLE), tmp_path, *pids).keys() == busiest
+    assert scanned(source, clock).keys() == {str(pid) for pid in pids[-MAX_THREADED_PROCESSES:]}
 
 
 def test_the_number_of_threads_is_bounded(
-    threads: BusyThreads, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    source: BusyProcesses, clock: FakeClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(os, "listdir", lambda _: [str(tid) for tid in range(1000, 1001 + MAX_THREADS)])
+    folders = {"task": [str(tid) for tid in range(1000, 1001 + MAX_THREADS)], tmp_path.name: [str(PID)]}
+    monkeypatch.setattr(os, "listdir", lambda folder: folders[Path(folder).name])
     set_thread(tmp_path, PID, 999 + MAX_THREADS, 30.0)
     set_thread(tmp_path, PID, 1000 + MAX_THREADS, 40.0)
-    assert scanned(threads, tmp_path, PID) == {str(999 + MAX_THREADS): 30.0}
+    assert scanned(source, clock) == {str(999 + MAX_THREADS): 30.0}
 
 
 # In each second, the number of the only thread, whether it is a new one, and its share of a processor.
@@ -147,9 +165,10 @@ def test_no_rate_spans_two_threads_with_the_same_number(
     tmp_path_factory: pytest.TempPathFactory, seconds: list[tuple[int, bool, float]], scan_every: int
 ) -> None:
     proc = tmp_path_factory.mktemp("proc")
-    set_process(proc, PID, 0.0)
+    clock, readings = FakeClock(), Readings()
+    source = source_after_first_read(clock, proc)
+    set_process(proc, PID, MIN_CPU_S)
     set_environment(proc, PID, VARIABLE)
-    threads, readings = BusyThreads(proc, VARIABLE), Readings()
     last_tid, start, cpu_s = 0, 0, 0.0
     # The CPU time of the thread at each second, by TID and start time.
     used: dict[tuple[str, str], dict[float, float]] = {}
@@ -161,8 +180,8 @@ def test_no_rate_spans_two_threads_with_the_same_number(
         set_thread(proc, PID, tid, cpu_s, start)
         used.setdefault((str(tid), str(start)), {})[float(second)] = cpu_s
         if second % scan_every == 0:
-            threads.scan(processes(proc, PID))
-        scrape = Scrape("processes", float(second), threads.read(processes(proc, PID)), "boot")
+            clock.busy(SCAN_INTERVAL_S)
+        scrape = Scrape("processes", float(second), source.read(1.0).values, "boot")
         snapshot = Snapshot("c1", NEVER, (scrape,))
         for series, rate in rates({THREAD_CPU_TIME.name: THREAD_CPU_TIME}, readings, snapshot).values.items():
             assert isinstance(rate, Rate)
