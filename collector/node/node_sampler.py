@@ -31,34 +31,6 @@ UNKNOWN = "-"
 """Stands for a disk or interface that was not found. It matches no device, whereas an empty tuple would match all."""
 
 
-class LastKnown:
-    """Keeps the last values of the named sources and adds them, with their age, to each sample."""
-
-    def __init__(self, sources: Sequence[str]) -> None:
-        self._sources = sources
-        self._values: dict[str, dict[Series, Derived]] = {}
-        self._read_s: dict[str, float] = {}
-
-    def add(self, snapshot: Snapshot, sample: Sample) -> Sample:
-        """Return the sample with last known values added.
-
-        A new response replaces all earlier values of its source; a failure without values removes them.
-        """
-        now_s = max((scrape.at_s for scrape in snapshot.scrapes), default=0.0)
-        for scrape in snapshot.scrapes:
-            if scrape.source not in self._sources:
-                continue
-            if scrape.problem and not scrape.values:
-                self._values.pop(scrape.source, None)
-            elif scrape.values:
-                self._values[scrape.source] = {s: sample.values[s] for s in scrape.values if s in sample.values}
-                self._read_s[scrape.source] = scrape.at_s
-        stale = {s: v for values in self._values.values() for s, v in values.items() if s not in sample.values}
-        # The first source provides the reads and writes, so its age is shown as the row's age.
-        first = next((source for source in self._sources if source in self._read_s), None)
-        return replace(sample, last_known=stale, age_s=now_s - self._read_s[first] if first else None)
-
-
 class Source(Protocol):
     """A part of the node or the machine that is read once per tick."""
 
@@ -84,9 +56,12 @@ class SampleStream:
         """
         self._catalogue = catalogue
         self._node_sources = node_sources
-        self._last_known = LastKnown(node_sources) if paced else None
+        self._paced = paced
         self._met = met
         self._readings: Readings = {}
+        # The last values of each source that answers at its own pace, and the time at which they were read.
+        self._last_values: dict[str, dict[Series, Derived]] = {}
+        self._read_s: dict[str, float] = {}
         self._started = False
 
     def add(self, snapshot: Snapshot) -> Sample | None:
@@ -96,12 +71,29 @@ class SampleStream:
         )
         sample = rates(self._catalogue, self._readings, snapshot)
         update_readings(self._readings, snapshot)
-        if self._last_known is not None:
-            sample = self._last_known.add(snapshot, sample)
+        if self._paced:
+            sample = self._with_last_known(snapshot, sample)
         if not self._met:
             sample = replace(sample, events=tuple(event for event in sample.events if event.kind != "no_answer"))
         started, self._started = self._started, True
         return sample if started else None
+
+    def _with_last_known(self, snapshot: Snapshot, sample: Sample) -> Sample:
+        """Return the sample with the last known values of the node's sources, and their age.
+
+        A new response replaces all earlier values of its source; a failure without values removes them.
+        """
+        for scrape in snapshot.scrapes:
+            if scrape.source in self._node_sources and scrape.values:
+                self._last_values[scrape.source] = {s: sample.values[s] for s in scrape.values if s in sample.values}
+                self._read_s[scrape.source] = scrape.at_s
+            elif scrape.problem:
+                self._last_values.pop(scrape.source, None)
+        stale = {s: v for values in self._last_values.values() for s, v in values.items() if s not in sample.values}
+        # The first source provides the reads and writes, so its age is shown as the row's age.
+        read_s = next((self._read_s[source] for source in self._node_sources if source in self._read_s), None)
+        now_s = max((scrape.at_s for scrape in snapshot.scrapes), default=0.0)
+        return replace(sample, last_known=stale, age_s=None if read_s is None else now_s - read_s)
 
     def samples(self, snapshots: Iterable[Snapshot]) -> Iterator[Sample]:
         """Yield a sample for every snapshot after the first."""
