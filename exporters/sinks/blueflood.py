@@ -5,18 +5,17 @@ Names are dotted: cluster.dc.rack.node.metric.labels.field. Blueflood refuses po
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from urllib.parse import quote
 
-from collector.model.metric import Metric
-from collector.model.snapshot import NOWHERE, Identity, Placement, Sample
+from collector.model.snapshot import Sample
 from collector.printable import one_line
 from exporters.metrics_page.rendering import Options
 from exporters.sinks.parts import store_http
 from exporters.sinks.parts.points import PathCache, SampleSink, rows, time_ms
 from exporters.sinks.parts.sink_url import Target
 from exporters.sinks.parts.store_http import TLS_PARAMETERS, Store, response_error
-from exporters.sinks.sink import SinkUrlError, UnavailableError
+from exporters.sinks.sink import NodeTick, SinkUrlError, UnavailableError
 
 SCHEMES = ("blueflood+http", "blueflood+https")
 URLS = (("blueflood+http://HOST:19000/TENANT?ttl_s=SECONDS", ""),)
@@ -51,14 +50,12 @@ class Blueflood(SampleSink):
         self._paths = PathCache("")
         self._store = Store(target)
 
-    def encode_sample(
-        self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample, placement: Placement = NOWHERE
-    ) -> list[bytes]:
+    def encode_sample(self, tick: NodeTick, sample: Sample) -> list[bytes]:
         """Return a JSON object for each field of each series."""
         begin = f'{{"collectionTime":{time_ms(sample)},"ttlInSeconds":{self._ttl_s},"metricValue":'
         points = []
-        for series, fields in rows(catalogue, sample):
-            path = self._paths.of(catalogue, identity, series)
+        for series, fields in rows(self.catalogue, sample):
+            path = self._paths.of(self.catalogue, tick.identity, series)
             for name, value in fields.items():
                 points.append(f'{begin}{value!r},"metricName":{json.dumps(f"{path}.{name}")}}}'.encode())
         return points

@@ -10,16 +10,16 @@ line; once the store has closed its side, it has read everything. Times are whol
 import re
 import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 
 from collector.http.access import connection_failure
 from collector.model.metric import Metric, Series
-from collector.model.snapshot import NOWHERE, Identity, Placement, Sample
+from collector.model.snapshot import Identity, Sample
 from exporters.metrics_page.rendering import Options
 from exporters.sinks.parts.points import PathCache, SampleSink, part, rows, tags, time_ms
 from exporters.sinks.parts.sink_url import Target
-from exporters.sinks.sink import SinkUrlError, UnavailableError
+from exporters.sinks.sink import NodeTick, SinkUrlError, UnavailableError
 
 SCHEMES = ("graphite",)
 URLS = (("graphite://HOST:2003/PREFIX", "dotted names"), ("graphite://HOST:2003/PREFIX?tags=1", "names with tags"))
@@ -49,21 +49,19 @@ class Graphite(SampleSink):
         self._tagged = tagged
         self._paths = PathCache(prefix)
 
-    def encode_sample(
-        self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample, placement: Placement = NOWHERE
-    ) -> list[bytes]:
+    def encode_sample(self, tick: NodeTick, sample: Sample) -> list[bytes]:
         """Return a line for each field of each series."""
         time_s = time_ms(sample) // 1000
         lines = []
-        for series, fields in rows(catalogue, sample):
+        for series, fields in rows(self.catalogue, sample):
             if self._tagged:
-                words = _tags(catalogue[series[0]], identity, series)
+                words = _tags(self.catalogue[series[0]], tick.identity, series)
                 prefix = f"{self._prefix}." if self._prefix else ""
                 lines += [
                     f"{prefix}{part(series[0])}.{name}{words} {value!r} {time_s}" for name, value in fields.items()
                 ]
             else:
-                path = self._paths.of(catalogue, identity, series)
+                path = self._paths.of(self.catalogue, tick.identity, series)
                 lines += [f"{path}.{name} {value!r} {time_s}" for name, value in fields.items()]
         return [line.encode(errors="replace") for line in lines]
 

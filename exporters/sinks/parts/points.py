@@ -13,7 +13,7 @@ from math import isfinite
 
 from collector.model.histogram import Buckets, highest, quantiles
 from collector.model.metric import Metric, Owner, Series
-from collector.model.snapshot import NOWHERE, Identity, Placement, Rate, Sample
+from collector.model.snapshot import Identity, Placement, Rate, Sample
 from exporters.bounded_labels import BoundedLabels
 from exporters.rows.columns import ratio
 from exporters.sinks.sink import NodeTick, Sink
@@ -37,11 +37,14 @@ class SampleSink(Sink[bytes]):
     _recorded: Mapping[str, Metric] = {}
     _bounded = BoundedLabels({})
 
+    @property
+    def catalogue(self) -> Mapping[str, Metric]:
+        """The metrics of the last tick's recording, without unbounded labels."""
+        return self._bounded.catalogue
+
     @abstractmethod
-    def encode_sample(
-        self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample, placement: Placement = NOWHERE
-    ) -> list[bytes]:
-        """Return a sample's points in the store's format. `placement` states where the node runs."""
+    def encode_sample(self, tick: NodeTick, sample: Sample) -> list[bytes]:
+        """Return the points of a tick's sample, here without unbounded labels, in the store's format."""
 
     def encode(self, tick: NodeTick) -> list[bytes]:
         if tick.sample is None:
@@ -49,8 +52,7 @@ class SampleSink(Sink[bytes]):
         if tick.header.catalogue is not self._recorded:
             self._recorded = tick.header.catalogue
             self._bounded = BoundedLabels(self._recorded)
-        sample = replace(tick.sample, values=self._bounded.values(tick.sample.values))
-        return self.encode_sample(self._bounded.catalogue, tick.identity, sample, tick.placement)
+        return self.encode_sample(tick, replace(tick.sample, values=self._bounded.values(tick.sample.values)))
 
     def size_bytes(self, point: bytes) -> int:
         return len(point)
@@ -140,7 +142,7 @@ class PathCache:
 
     def of(self, catalogue: Mapping[str, Metric], identity: Identity, series: Series) -> str:
         """Return the name of a series that the catalogue defines."""
-        if self._of is None or self._of[0] is not catalogue or self._of[1] != identity:
+        if (catalogue, identity) != self._of:
             self._of, self._paths = (catalogue, identity), {}
         if series not in self._paths:
             self._paths[series] = path(self._prefix, catalogue[series[0]], identity, series)

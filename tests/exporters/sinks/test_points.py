@@ -1,6 +1,9 @@
 """A sample's points have the same values as its row; unknown values are left out."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from math import inf, nan
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -8,20 +11,38 @@ from hypothesis import strategies as st
 
 from collector.model.histogram import Buckets, highest, quantile, upper_bounds_of
 from collector.model.metric import Metric, Series
-from collector.model.snapshot import Derived, Identity, Placement, Rate, Sample, Tick
+from collector.model.snapshot import NOWHERE, Derived, Identity, Placement, Rate, Sample, Tick
 from collector.node.catalogue import CATALOGUE as SHIPPED
 from exporters.rows.columns import ratio
-from exporters.sinks.influxdb import LineEncoder, key
+from exporters.sinks.influxdb import key
+from exporters.sinks.parts.all_sinks import sink_of
 from exporters.sinks.parts.points import rows, time_ms
+from exporters.sinks.sink import Sink
 from tests.collector.snapshots import BYTES, CATALOGUE, DURATIONS, REQUESTS, SECONDS, STATE
 from tests.examples import examples
 from tests.exporters.sinks.lines import parsed, plain, plain_for_victoria_metrics
+from tests.exporters.sinks.node_ticks import node_tick
 
 IDENTITY = Identity("prod", "dc1", "r1", "10.0.0.1")
 
 
 def sample(values: dict[Series, Derived], time_s: float = 1_795_000_000.0) -> Sample:
     return Sample("10.0.0.1", Tick(time_s), values, {}, ())
+
+
+@pytest.fixture(scope="module")
+def influxdb() -> Sink[Any]:
+    return sink_of("influxdb+http://127.0.0.1:1/casstat")
+
+
+def lines_of(
+    sink: Sink[Any],
+    catalogue: Mapping[str, Metric],
+    identity: Identity,
+    encoded: Sample,
+    placement: Placement = NOWHERE,
+) -> list[bytes]:
+    return sink.encode(replace(node_tick(catalogue, identity, encoded), placement=placement))
 
 
 def durations(*counts: int) -> Buckets:
@@ -78,10 +99,10 @@ def test_unknown_values_are_absent() -> None:
 
 @given(st.integers(0, 4_000_000_000_000))
 @settings(max_examples=examples(50))
-def test_a_point_has_the_time_of_its_tick(milliseconds: int) -> None:
+def test_a_point_has_the_time_of_its_tick(influxdb: Sink[Any], milliseconds: int) -> None:
     encoded = sample({BYTES: 1.0}, milliseconds / 1000)
     assert time_ms(encoded) == milliseconds
-    (line,) = LineEncoder().encode(CATALOGUE, IDENTITY, encoded)
+    (line,) = lines_of(influxdb, CATALOGUE, IDENTITY, encoded)
     assert parsed(line.decode())[3] == milliseconds * 10**6
 
 
@@ -101,7 +122,7 @@ CHOICES = {**CATALOGUE, "requests_total": LABELLED}
 )
 @settings(max_examples=examples(150), deadline=None)
 def test_lines_have_the_measurements_and_fields_of_the_rows(
-    node: str, label: str, gauge: float, increase: float, elapsed: float, counts: list[int]
+    influxdb: Sink[Any], node: str, label: str, gauge: float, increase: float, elapsed: float, counts: list[int]
 ) -> None:
     encoded = sample(
         {
@@ -113,7 +134,7 @@ def test_lines_have_the_measurements_and_fields_of_the_rows(
         }
     )
     identity = Identity(node=node)
-    lines = LineEncoder().encode(CHOICES, identity, encoded)
+    lines = lines_of(influxdb, CHOICES, identity, encoded)
     assert all(b"\n" not in line for line in lines)
     points = [parsed(line.decode()) for line in lines]
     expected = list(rows(CHOICES, encoded))
@@ -135,16 +156,15 @@ def test_both_stores_read_an_escaped_name_in_the_same_way(text: str) -> None:
     assert not escaped.endswith("\\")
 
 
-def test_tags_follow_the_nodes_identity() -> None:
-    lines = LineEncoder()
+def test_tags_follow_the_nodes_identity(influxdb: Sink[Any]) -> None:
     encoded = sample({REQUESTS: Rate(1.0, 1.0)})
-    before = parsed(lines.encode(CATALOGUE, Identity(node="n"), encoded)[0].decode())
-    after = parsed(lines.encode(CATALOGUE, IDENTITY, encoded)[0].decode())
+    before = parsed(lines_of(influxdb, CATALOGUE, Identity(node="n"), encoded)[0].decode())
+    after = parsed(lines_of(influxdb, CATALOGUE, IDENTITY, encoded)[0].decode())
     assert before[1] == {"node": "n", "operation": "Read"}
     assert after[1] == {"cluster": "prod", "dc": "dc1", "rack": "r1", "node": "10.0.0.1", "operation": "Read"}
 
 
-def test_machine_series_are_tagged_with_their_machine() -> None:
+def test_machine_series_are_tagged_with_their_machine(influxdb: Sink[Any]) -> None:
     shared: dict[Series, Derived] = {
         ("node_memory_Cached_bytes",): 1.0,
         ("node_network_receive_bytes_total", "eth0"): Rate(1.0, 1.0),
@@ -152,7 +172,7 @@ def test_machine_series_are_tagged_with_their_machine() -> None:
     }
 
     def owners(placement: Placement) -> list[dict[str, str]]:
-        lines = LineEncoder().encode(SHIPPED, IDENTITY, sample(shared), placement)
+        lines = lines_of(influxdb, SHIPPED, IDENTITY, sample(shared), placement)
         tags = [parsed(line.decode())[1] for line in lines]
         return [
             {name: value for name, value in line_tags.items() if name in ("machine", "network")} for line_tags in tags

@@ -6,13 +6,14 @@ from pathlib import Path
 
 from collector.merge.aggregation import placement_of
 from collector.model.metric import Metric, Value
-from collector.model.snapshot import NOWHERE, Identity, Placement, Sample, Scrape, Snapshot, Tick, with_rounded_times
+from collector.model.snapshot import Identity, Placement, Sample, Scrape, Snapshot, Tick, with_rounded_times
 from collector.node.node_sampler import SampleStream
 from collector.recording.header import Header
 from collector.recording.writer import Journal, Limits, Position, files_of
 from exporters.recent_ticks import RecentTicks
 from exporters.sinks.parts.points import SampleSink, rows, time_ms
 from exporters.sinks.shipping.shipper import Plan, Runtime, Shipper, journal_opener
+from exporters.sinks.sink import NodeTick
 from tests.collector.snapshots import BYTES, CATALOGUE, DURATIONS, MODE, REQUESTS, SECONDS
 
 BEGIN_S = 1_795_000_000.0
@@ -57,11 +58,9 @@ class Store(SampleSink):
     placements: dict[float, Placement] = field(default_factory=dict)
     attempts: int = 0
 
-    def encode_sample(
-        self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample, placement: Placement = NOWHERE
-    ) -> list[bytes]:
-        self.placements[sample.tick.time_s - BEGIN_S] = placement
-        return [point(identity, series, sample, fields) for series, fields in rows(catalogue, sample)]
+    def encode_sample(self, tick: NodeTick, sample: Sample) -> list[bytes]:
+        self.placements[sample.tick.time_s - BEGIN_S] = tick.placement
+        return [point(tick.identity, series, sample, fields) for series, fields in rows(self.catalogue, sample)]
 
     def send(self, points: Sequence[bytes], timeout_s: float) -> None:
         assert 0 < timeout_s <= 10
