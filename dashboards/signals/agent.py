@@ -3,25 +3,17 @@
 Only Prometheus receives these metrics: see `exporters.metrics_page.self_metrics`.
 """
 
+from functools import partial
+
 from collector.model.metric import Aggregation
-from dashboards.expression import Difference, Expression, Gauge, Quantile, Rate, where
+from dashboards.expression import Difference, Gauge, Quantile, Rate, where
 from dashboards.signals.signal import Signal, Unit
 
 SINK = "Absent for an agent without sinks."
 JOURNAL = "Absent for an agent without a journal."
 
-
-def _source(
-    name: str, title: str, expression: Expression, unit: Unit, description: str, *, low_is_worse: bool = False
-) -> Signal:
-    return Signal(name, title, expression, unit, description, ("source",), low_is_worse=low_is_worse)
-
-
-def _sink(
-    name: str, title: str, expression: Expression, unit: Unit, description: str, *, low_is_worse: bool = False
-) -> Signal:
-    return Signal(name, title, expression, unit, description, ("sink",), SINK, low_is_worse=low_is_worse)
-
+_source = partial(Signal, labels=("source",))
+_sink = partial(Signal, labels=("sink",), absent=SINK)
 
 SIGNALS = (
     Signal(

@@ -1,5 +1,7 @@
 """Signals for the nodes' machines, from agents that run on them."""
 
+from functools import partial
+
 from dashboards.expression import Difference, Gauge, Rate, Ratio, where
 from dashboards.signals.signal import Signal, Unit
 
@@ -9,16 +11,18 @@ _PRESSURE = (
     "Absent where the agent does not run on the node's machine, or where the kernel has no pressure stall information."
 )
 
+_local = partial(Signal, absent=LOCAL)
+
 
 def _cpu(name: str, title: str, modes: tuple[str, ...], description: str) -> Signal:
     expression = Ratio(Rate(_CPU, where(mode=modes)), Rate(_CPU))
-    return Signal(name, title, expression, Unit.RATIO, description, absent=LOCAL, bounded=True)
+    return _local(name, title, expression, Unit.RATIO, description, bounded=True)
 
 
 def _per_s(
     name: str, title: str, metric: str, unit: Unit, description: str, labels: tuple[str, ...] = ("device",)
 ) -> Signal:
-    return Signal(name, title, Rate(metric), unit, description, labels, LOCAL)
+    return _local(name, title, Rate(metric), unit, description, labels)
 
 
 def _time(name: str, title: str, metric: str, count: str) -> Signal:
@@ -35,6 +39,18 @@ def _time(name: str, title: str, metric: str, count: str) -> Signal:
     )
 
 
+def _pressure(resource: str, title: str, waited_for: str) -> Signal:
+    return Signal(
+        f"pressure_{resource}",
+        f"{title} pressure",
+        Rate(f"node_pressure_{resource}_waiting_seconds_total"),
+        Unit.RATIO,
+        f"Fraction of the time in which at least one task waited for {waited_for}.",
+        absent=_PRESSURE,
+        bounded=True,
+    )
+
+
 SIGNALS = (
     _cpu("cpu_user", "CPU user", ("user",), "Fraction of CPU time in user mode."),
     _cpu("cpu_nice", "CPU nice", ("nice",), "Fraction of CPU time in user mode at low priority."),
@@ -48,13 +64,12 @@ SIGNALS = (
     _cpu(
         "cpu_steal", "CPU steal", ("steal",), "Fraction of CPU time that the hypervisor gave to other virtual machines."
     ),
-    Signal(
+    _local(
         "cpu_busy",
         "CPU utilisation",
         Ratio(Difference(Rate(_CPU), Rate(_CPU, where(mode=("idle", "iowait")))), Rate(_CPU)),
         Unit.RATIO,
         "Fraction of CPU time that is neither idle nor iowait.",
-        absent=LOCAL,
         bounded=True,
     ),
     _per_s("disk_reads", "Disk reads", "node_disk_reads_completed_total", Unit.PER_S, "Completed reads."),
@@ -79,7 +94,7 @@ SIGNALS = (
         "node_disk_write_time_seconds_total",
         "node_disk_writes_completed_total",
     ),
-    Signal(
+    _local(
         "disk_util",
         "Disk utilisation",
         Rate("node_disk_io_time_seconds_total", within_node="max"),
@@ -87,10 +102,9 @@ SIGNALS = (
         "Fraction of the time with at least one request in flight (`%util` in iostat). A disk that serves requests in "
         "parallel is not saturated at 100%.",
         ("device",),
-        LOCAL,
         bounded=True,
     ),
-    Signal(
+    _local(
         "disk_free_share",
         "Free disk space ratio",
         Ratio(Gauge("node_filesystem_avail_bytes"), Gauge("node_filesystem_size_bytes")),
@@ -98,18 +112,16 @@ SIGNALS = (
         "Fraction of free space in the file systems of Cassandra's directories. A compaction needs space for a second "
         "copy of the data that it rewrites.",
         ("mountpoint",),
-        LOCAL,
         bounded=True,
         low_is_worse=True,
     ),
-    Signal(
+    _local(
         "disk_free",
         "Free disk space",
         Gauge("node_filesystem_avail_bytes"),
         Unit.BYTES,
         "Free space in the file systems of Cassandra's directories.",
         ("mountpoint",),
-        LOCAL,
         low_is_worse=True,
     ),
     _per_s("net_received", "Network received", "node_network_receive_bytes_total", Unit.BYTES_PER_S, "Bytes received."),
@@ -129,30 +141,27 @@ SIGNALS = (
         "Segments that were sent again because they or their acknowledgements were lost.",
         (),
     ),
-    Signal(
+    _local(
         "memory_available",
         "Available memory",
         Gauge("node_memory_MemAvailable_bytes"),
         Unit.BYTES,
         "Memory available to programs without swapping; it includes most of the page cache.",
-        absent=LOCAL,
         low_is_worse=True,
     ),
-    Signal(
+    _local(
         "page_cache",
         "Page cache",
         Gauge("node_memory_Cached_bytes"),
         Unit.BYTES,
         "File data in memory. Reads from the page cache do not access the disk.",
-        absent=LOCAL,
     ),
-    Signal(
+    _local(
         "swap_used",
         "Swap usage",
         Difference(Gauge("node_memory_SwapTotal_bytes"), Gauge("node_memory_SwapFree_bytes")),
         Unit.BYTES,
         "Swap space in use. A JVM whose heap is swapped out can pause for seconds.",
-        absent=LOCAL,
     ),
     _per_s(
         "major_faults",
@@ -171,31 +180,7 @@ SIGNALS = (
         "timestamp.",
         absent="Absent where the agent does not run on the node's machine, and while the clock is not synchronised.",
     ),
-    Signal(
-        "pressure_cpu",
-        "CPU pressure",
-        Rate("node_pressure_cpu_waiting_seconds_total"),
-        Unit.RATIO,
-        "Fraction of the time in which at least one task waited for a CPU.",
-        absent=_PRESSURE,
-        bounded=True,
-    ),
-    Signal(
-        "pressure_io",
-        "I/O pressure",
-        Rate("node_pressure_io_waiting_seconds_total"),
-        Unit.RATIO,
-        "Fraction of the time in which at least one task waited for I/O.",
-        absent=_PRESSURE,
-        bounded=True,
-    ),
-    Signal(
-        "pressure_memory",
-        "Memory pressure",
-        Rate("node_pressure_memory_waiting_seconds_total"),
-        Unit.RATIO,
-        "Fraction of the time in which at least one task waited for memory.",
-        absent=_PRESSURE,
-        bounded=True,
-    ),
+    _pressure("cpu", "CPU", "a CPU"),
+    _pressure("io", "I/O", "I/O"),
+    _pressure("memory", "Memory", "memory"),
 )

@@ -8,20 +8,20 @@ _DURATION = "cassandra_client_request_duration_seconds"
 _LATENCY = "Time from the arrival of a request at its coordinator to the response, including the wait for replicas."
 
 
-def _latency(name: str, title: str, share: float, operation: str) -> Signal:
-    expression = Quantile(share, _DURATION, where(operation=operation))
-    return Signal(
-        f"{name}_p{f'{100 * share:g}'.replace('.', '')}", title, expression, Unit.SECONDS, _LATENCY, absent=IDLE
-    )
-
-
-def _mean(name: str, title: str, operation: str) -> Signal:
-    label_filter = where(operation=operation)
-    expression = Ratio(
-        Rate("cassandra_client_request_seconds_total", label_filter),
-        Rate("cassandra_client_requests_total", label_filter),
-    )
-    return Signal(name, title, expression, Unit.SECONDS, f"{_LATENCY} The mean hides slow requests.", absent=IDLE)
+def _latencies(operation: str) -> list[Signal]:
+    """Return the percentiles and the mean of an operation, Read or Write; their names begin with `read` or `write`."""
+    word, of = operation.lower(), where(operation=operation)
+    signals = []
+    for share in (0.5, 0.95, 0.99, 0.999):
+        name = f"p{100 * share:g}"
+        expression = Quantile(share, _DURATION, of)
+        title = f"{operation} latency, {name}"
+        signals.append(
+            Signal(f"{word}_{name.replace('.', '')}", title, expression, Unit.SECONDS, _LATENCY, absent=IDLE)
+        )
+    mean = Ratio(Rate("cassandra_client_request_seconds_total", of), Rate("cassandra_client_requests_total", of))
+    text = f"{_LATENCY} The mean hides slow requests."
+    return [*signals, Signal(f"{word}_mean", f"{operation} latency, mean", mean, Unit.SECONDS, text, absent=IDLE)]
 
 
 def _rate(name: str, title: str, metric: str, description: str, label_filter: LabelFilter = ()) -> Signal:
@@ -60,16 +60,8 @@ SIGNALS = (
         ("operation",),
         IDLE,
     ),
-    _latency("read", "Read latency, p50", 0.5, "Read"),
-    _latency("read", "Read latency, p95", 0.95, "Read"),
-    _latency("read", "Read latency, p99", 0.99, "Read"),
-    _latency("read", "Read latency, p99.9", 0.999, "Read"),
-    _mean("read_mean", "Read latency, mean", "Read"),
-    _latency("write", "Write latency, p50", 0.5, "Write"),
-    _latency("write", "Write latency, p95", 0.95, "Write"),
-    _latency("write", "Write latency, p99", 0.99, "Write"),
-    _latency("write", "Write latency, p99.9", 0.999, "Write"),
-    _mean("write_mean", "Write latency, mean", "Write"),
+    *_latencies("Read"),
+    *_latencies("Write"),
     _rate(
         "timeouts",
         "Timeouts",

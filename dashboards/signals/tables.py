@@ -1,5 +1,7 @@
 """Signals for keyspaces and tables: operations on the replicas, read cost, disk space, flushes, compaction, repair."""
 
+from functools import partial
+
 from collector.model.metric import Aggregation
 from dashboards.expression import Gauge, Quantile, Rate, where
 from dashboards.signals.signal import Signal, Unit
@@ -9,6 +11,7 @@ READ = "Absent for a table without reads, and for one that is neither selected b
 UNREAD = "Absent for a table that is neither selected by name nor among the most active."
 BUSY = "The most active tables have series of their own; the others are combined."
 _DURATION = "cassandra_table_operation_duration_seconds"
+_of_table = partial(Signal, labels=TABLE, absent=UNREAD)
 
 
 def _latency(name: str, title: str, share: float, operation: str) -> Signal:
@@ -51,107 +54,88 @@ SIGNALS = (
     ),
     _latency("table_read_p99", "Read latency by table, p99", 0.99, "Read"),
     _latency("table_write_p99", "Write latency by table, p99", 0.99, "Write"),
-    Signal(
+    _of_table(
         "sstables_per_read_p99",
         "SSTables per read, p99",
         Quantile(0.99, "cassandra_table_sstables_per_read"),
         Unit.COUNT,
         "SSTables that a read touches. A high value means that compaction is not keeping up, or that the compaction "
         "strategy does not suit the read pattern.",
-        TABLE,
-        READ,
+        absent=READ,
     ),
-    Signal(
+    _of_table(
         "tombstones_per_read_p99",
         "Tombstones per read, p99",
         Quantile(0.99, "cassandra_table_tombstones_per_read"),
         Unit.COUNT,
         "Tombstones that a read scans. Typical causes are queue-like tables and range reads over deleted rows.",
-        TABLE,
-        READ,
+        absent=READ,
     ),
-    Signal(
+    _of_table(
         "cells_per_read_p99",
         "Live cells per read, p99",
         Quantile(0.99, "cassandra_table_live_cells_per_read"),
         Unit.COUNT,
         "Live cells that a read scans. Large results are slow.",
-        TABLE,
-        READ,
+        absent=READ,
     ),
-    Signal(
+    _of_table(
         "live_sstables",
         "Live SSTables",
         Gauge("cassandra_table_live_sstables"),
         Unit.COUNT,
         "SSTables in use.",
-        TABLE,
-        UNREAD,
     ),
-    Signal(
+    _of_table(
         "table_bytes",
         "Data size by table",
         Gauge("cassandra_table_live_disk_bytes"),
         Unit.BYTES,
         "Disk space of live SSTables, including all replicas.",
-        TABLE,
-        UNREAD,
     ),
-    Signal(
+    _of_table(
         "table_pending_compactions",
         "Pending compactions by table",
         Gauge("cassandra_table_pending_compactions"),
         Unit.COUNT,
         "Estimated number of pending compactions.",
-        TABLE,
-        UNREAD,
     ),
-    Signal(
+    _of_table(
         "max_partition",
         "Largest partition",
         Gauge("cassandra_table_max_partition_bytes"),
         Unit.BYTES,
         "Size of the largest partition. Above 100 MB, a partition is slow to read, compact and repair.",
-        TABLE,
-        UNREAD,
     ),
-    Signal(
+    _of_table(
         "bloom_false_share",
         "Bloom filter false positive ratio, worst node",
         Gauge("cassandra_table_bloom_filter_false_ratio", aggregation=Aggregation.MAX),
         Unit.RATIO,
         "Fraction of bloom filter results that are false positives, which cause needless SSTable reads.",
-        TABLE,
-        UNREAD,
         bounded=True,
     ),
-    Signal(
+    _of_table(
         "repaired_share",
         "Repaired ratio, worst node",
         Gauge("cassandra_table_repaired_ratio", aggregation=Aggregation.MIN),
         Unit.RATIO,
         "Fraction of a table's data that is marked as repaired.",
-        TABLE,
-        UNREAD,
         bounded=True,
         low_is_worse=True,
     ),
-    Signal(
+    _of_table(
         "speculative_retries",
         "Speculative retries",
         Rate("cassandra_table_speculative_retries_total"),
         Unit.PER_S,
         "Reads that were also sent to another replica because the first replica was slow.",
-        TABLE,
-        UNREAD,
     ),
-    Signal(
+    _of_table(
         "flushed_bytes",
         "Flush throughput",
         Rate("cassandra_table_flushed_bytes_total"),
         Unit.BYTES_PER_S,
         "Data written from memtables to SSTables.",
-        TABLE,
-        UNREAD,
     ),
 )
