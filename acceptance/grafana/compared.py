@@ -10,7 +10,7 @@ from collector.model.metric import ScrapeInterval
 from collector.node.catalogue import CATALOGUE
 from collector.node.selection import slowest_interval
 from dashboards.expression import Quantile, metrics_of
-from dashboards.grafana.build import uid
+from dashboards.grafana.build import Store, uid
 from dashboards.grafana.definitions.all_dashboards import DASHBOARDS
 from dashboards.grafana.panel_model import (
     Dashboard,
@@ -19,7 +19,6 @@ from dashboards.grafana.panel_model import (
     Split,
     Spread,
     StateTimeline,
-    Store,
     TextPanel,
     WorstTable,
     ref_id,

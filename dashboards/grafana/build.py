@@ -5,7 +5,6 @@ Panels have only the types that come with Grafana. All dashboards share variable
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from grafana_foundation_sdk.builders import common, heatmap, stat, statetimeline, table, text, timeseries
@@ -29,6 +28,7 @@ from dashboards.grafana.panel_model import (
     Dashboard,
     GridPosition,
     Heatmap,
+    JsonFields,
     Line,
     Panel,
     Query,
@@ -36,7 +36,6 @@ from dashboards.grafana.panel_model import (
     Spread,
     Stat,
     StateTimeline,
-    Store,
     TextPanel,
     Variable,
     WorstTable,
@@ -48,6 +47,8 @@ from dashboards.promql import NODE_LABELS
 from dashboards.signals.signal import Unit
 from dashboards.thresholds import THRESHOLDS, Threshold
 
+Store = Prometheus | InfluxDB
+"""A kind of data source."""
 SOURCE = "${datasource}"
 TOPN = ("5", "10", "20", "50")
 
@@ -110,27 +111,17 @@ def uid(store: Store, dashboard: Dashboard) -> str:
     return f"casstat-{dashboard.name}" if store.name == "prometheus" else f"casstat-{dashboard.name}-{store.name}"
 
 
-@dataclass(frozen=True)
-class AnnotationJson:
-    """The JSON form of an annotation; the SDK's class lacks fields that some stores need."""
-
-    store: Store
-    annotation: Annotation
-
-    def build(self) -> "AnnotationJson":
-        """Return this object, because the SDK expects a builder."""
-        return self
-
-    def to_json(self) -> dict[str, object]:
-        """Return the fields for the SDK's JSON encoder."""
-        return {
-            "name": self.annotation.name,
-            "datasource": {"type": self.store.name, "uid": SOURCE},
-            "enable": self.annotation.enabled,
+def _annotation(store: Store, annotation: Annotation) -> JsonFields:
+    return JsonFields(
+        {
+            "name": annotation.name,
+            "datasource": {"type": store.name, "uid": SOURCE},
+            "enable": annotation.enabled,
             "hide": False,
-            "iconColor": self.annotation.colour,
-            **self.store.annotation(self.annotation),
+            "iconColor": annotation.colour,
+            **store.annotation(annotation),
         }
+    )
 
 
 MIN_VALUE = 1e-9
@@ -358,7 +349,7 @@ def _build(store: Store, dashboard: Dashboard, linked: Sequence[Dashboard]) -> A
     builder = builder.timezone("browser").readonly().tooltip(model.DashboardCursorSync.CROSSHAIR).preload(False)
     builder = builder.time(FROM, "now").refresh(REFRESH).timepicker(sdk.TimePicker().refresh_intervals(REFRESHES))
     builder = builder.variables(variables(store, dashboard)).links(links(store, linked))
-    builder = builder.annotations([AnnotationJson(store, annotation) for annotation in store.annotations()])
+    builder = builder.annotations([_annotation(store, annotation) for annotation in store.annotations()])
     return _with_panels(builder, store, dashboard).build()
 
 

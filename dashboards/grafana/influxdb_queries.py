@@ -6,7 +6,7 @@ clients' metrics are omitted, because only Prometheus receives these.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from collector.node.catalogue import CATALOGUE
 from collector.node.selection import slowest_interval
@@ -19,6 +19,7 @@ from dashboards.grafana.panel_model import (
     Annotation,
     Dashboard,
     Heatmap,
+    JsonFields,
     Line,
     Panel,
     Query,
@@ -49,31 +50,6 @@ LIMITS = (
 CLUSTER_EVENTS = "run|restart|start|stop|node_up|node_down|node_joined|node_left|error"
 _LABELS = {Split.VARIABLE: ("${by:raw}",), Split.NODE: NODE_LABELS, Split.CLUSTER: ("cluster",)}
 _LEGENDS = {Split.VARIABLE: "$tag_${by:text}", Split.NODE: "$tag_node", Split.CLUSTER: "$tag_cluster"}
-
-
-@dataclass(frozen=True)
-class _Target:
-    """The JSON form of a query; the SDK has no class for InfluxDB."""
-
-    query: Query
-    ref: str
-
-    def build(self) -> "_Target":
-        """Return this object, because the SDK expects a builder."""
-        return self
-
-    def to_json(self) -> dict[str, object]:
-        if self.query.form == "math":
-            grafana = {"type": "__expr__", "uid": "__expr__"}
-            return {"refId": self.ref, "datasource": grafana, "type": "math", "expression": self.query.text}
-        return {
-            "refId": self.ref,
-            "hide": not self.query.visible,
-            "query": self.query.text,
-            "rawQuery": True,
-            "resultFormat": "table" if self.query.form == "table" else "time_series",
-            "alias": self.query.legend,
-        }
 
 
 class InfluxDB:
@@ -147,9 +123,21 @@ class InfluxDB:
         """
         return f"{max(1, round(2 * _slowest_interval_s(panel)))}s"
 
-    def target(self, query: Query, ref: str) -> object:
-        """Return the JSON form of a query."""
-        return _Target(query, ref)
+    def target(self, query: Query, ref: str) -> JsonFields:
+        """Return the JSON form of a query; the SDK has no class for InfluxDB."""
+        if query.form == "math":
+            grafana = {"type": "__expr__", "uid": "__expr__"}
+            return JsonFields({"refId": ref, "datasource": grafana, "type": "math", "expression": query.text})
+        return JsonFields(
+            {
+                "refId": ref,
+                "hide": not query.visible,
+                "query": query.text,
+                "rawQuery": True,
+                "resultFormat": "table" if query.form == "table" else "time_series",
+                "alias": query.legend,
+            }
+        )
 
     def annotation(self, annotation: Annotation) -> dict[str, object]:
         """Return the fields of an annotation that are specific to InfluxDB."""

@@ -1,12 +1,12 @@
-"""Dashboards as plain data: panels with their queries, layout and descriptions, and the interface of the stores.
+"""Dashboards as plain data: panels with their queries, layout and descriptions.
 
 They depend on neither a store, which renders the queries, nor Grafana's SDK.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from dashboards.expression import Difference, Expression, Quantile, Ratio
 from dashboards.signals.all_signals import SIGNALS
@@ -261,44 +261,15 @@ class Annotation:
     enabled: bool = True
 
 
-class Store(Protocol):
-    """A kind of data source."""
+@dataclass(frozen=True)
+class JsonFields:
+    """JSON for which the SDK has no class with all fields. The SDK expects a builder, so this is its own builder."""
 
-    @property
-    def name(self) -> str:
-        """The type of the data source in Grafana."""
+    fields: Mapping[str, object]
 
-    @property
-    def title(self) -> str:
-        """The product name."""
+    def build(self) -> "JsonFields":
+        return self
 
-    @property
-    def by(self) -> Sequence[tuple[str, str]]:
-        """The displayed text of each choice for $by, and its value in queries."""
-
-    def dashboards(self, definitions: Sequence[Dashboard]) -> list[Dashboard]:
-        """Return the dashboards without the panels that this store cannot fill."""
-
-    def queries(self, panel: Panel, tables: bool) -> list[Query]:
-        """Return the queries of a panel; `tables` is true if its dashboard has variables for keyspaces and tables."""
-
-    def panel_title(self, panel: Panel) -> str:
-        """Return the displayed title: the panel's name, with a note if this store computes the values differently."""
-
-    def panel_description(self, panel: Panel) -> str:
-        """Return the displayed description, with notes on how this store computes and limits the values."""
-
-    def variables(self, dashboard: Dashboard) -> list[Variable]:
-        """Return the variables in order; each one restricts the values of those after it."""
-
-    def annotations(self) -> list[Annotation]:
-        """Return the annotations, which all dashboards share."""
-
-    def min_interval(self, panel: Panel) -> str:
-        """Return the minimum time between two values of a panel; "" for the data source's setting."""
-
-    def target(self, query: Query, ref: str) -> object:
-        """Return a builder for the JSON form of a query: the SDK's, or an object with the same interface."""
-
-    def annotation(self, annotation: Annotation) -> dict[str, object]:
-        """Return the fields of an annotation that are specific to this store."""
+    def to_json(self) -> Mapping[str, object]:
+        """Return the fields for the SDK's JSON encoder."""
+        return self.fields

@@ -55,7 +55,10 @@ _TITLES = (("cluster", "Cluster"), ("dc", "Data centre"), ("rack", "Rack"), ("no
 
 
 class Prometheus:
-    """Renders panel queries in PromQL."""
+    """Renders panel queries in PromQL.
+
+    by  the displayed text of each choice for $by, and its value in queries.
+    """
 
     name, title = "prometheus", "Prometheus"
     by: Sequence[tuple[str, str]] = tuple(
@@ -67,6 +70,7 @@ class Prometheus:
         return list(definitions)
 
     def queries(self, panel: Panel, tables: bool) -> list[Query]:
+        """Return the queries of a panel; `tables` is true if its dashboard has variables for keyspaces and tables."""
         if isinstance(panel, Spread):
             return _spread_queries(panel, tables)
         if isinstance(panel, Heatmap):
@@ -79,6 +83,7 @@ class Prometheus:
         return panel.name
 
     def panel_description(self, panel: Panel) -> str:
+        """Return the displayed description, with a note if Prometheus limits the series."""
         text = panel_model.description(panel)
         worst = f"the $topn series with the {'lowest' if panel.lines[0].signal.low_is_worse else 'highest'} values"
         if isinstance(panel, WorstTable):
@@ -88,6 +93,7 @@ class Prometheus:
         return text
 
     def variables(self, dashboard: Dashboard) -> list[Variable]:
+        """Return the variables in order; each one restricts the values of those after it."""
         # No fixed regular expression matches only the jobs that serve casstat's metrics, so "All" is a list of them.
         variables = [Variable("job", "Job", f"label_values({BUILD_INFO}, job)", all_value="")]
         for depth, (label, title) in enumerate(_TITLES):

@@ -23,7 +23,6 @@ from dashboards.grafana.panel_model import (
     Panel,
     Row,
     Split,
-    Store,
     TextPanel,
     TimeSeries,
     WorstTable,
@@ -137,7 +136,10 @@ def test_bounded_signals_are_clamped() -> None:
 
 def test_a_query_matches_tables_only_where_the_dashboard_has_the_variable() -> None:
     panel = TimeSeries(lines("table_reads"), split=Split.CLUSTER, labels=("keyspace", "table"))
-    stores: tuple[tuple[Store, str], ...] = ((Prometheus(), 'table=~"$table"'), (InfluxDB(), '"table" =~ /^$table$/'))
+    stores: tuple[tuple[Prometheus | InfluxDB, str], ...] = (
+        (Prometheus(), 'table=~"$table"'),
+        (InfluxDB(), '"table" =~ /^$table$/'),
+    )
     for store, chosen in stores:
         assert [chosen in query.text for tables in (True, False) for query in store.queries(panel, tables)] == [
             True,
