@@ -28,6 +28,7 @@ from exporters.results.summary.phase_summary import nodes_text, occurring, time_
 from exporters.results.summary.summary_text import number_text, summary_lines
 from exporters.rows.columns import Cell
 from exporters.rows.operation_columns import TOTAL_RATE
+from exporters.texts import aligned_lines
 
 HEADERS = ("START", "DURATION", "NAME", "TAGS", "READS/s", "p99 ms", "WRITES/s", "p99 ms", "WHERE")
 # Added before READS/s if any run has other operations.
@@ -137,22 +138,21 @@ def print_runs(runs: Sequence[ListedRun], output: str) -> None:
         for run in runs:
             echo(json.dumps(asdict(run)))
         return
-    rows = [HEADERS, *map(_row, runs)]
-    if any(not operation.is_usual for operation in occurring(run.values for run in runs)):
-        cells = [_ALL_OPERATIONS, *(number_text(run.values.get(TOTAL_RATE), 0) for run in runs)]
-        rows = [(*row[:_TEXTS], cell, *row[_TEXTS:]) for row, cell in zip(rows, cells, strict=True)]
+    more: list[Sequence[str]] = []
     nodes = [nodes_text(run.values) for run in runs]
     texts_count = _TEXTS
     if any(nodes):
         # Figures of a part of the nodes are marked.
-        cells = ["NODES", *(text or ("all" if run.values else "-") for text, run in zip(nodes, runs, strict=True))]
-        rows = [(*row[:_TEXTS], cell, *row[_TEXTS:]) for row, cell in zip(rows, cells, strict=True)]
+        more.append(["NODES", *(text or ("all" if run.values else "-") for text, run in zip(nodes, runs, strict=True))])
         texts_count += 1
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        texts = [cell.ljust(width) for cell, width in zip(row[:texts_count], widths, strict=False)]
-        numbers = [cell.rjust(width) for cell, width in zip(row[texts_count:-1], widths[texts_count:-1], strict=True)]
-        echo("  ".join((*texts, *numbers, row[-1])))
+    if any(not operation.is_usual for operation in occurring(run.values for run in runs)):
+        more.append([_ALL_OPERATIONS, *(number_text(run.values.get(TOTAL_RATE), 0) for run in runs)])
+    rows = [
+        (*row[:_TEXTS], *(cells[index] for cells in more), *row[_TEXTS:])
+        for index, row in enumerate([HEADERS, *map(_row, runs)])
+    ]
+    for line in aligned_lines(rows, [not texts_count <= column < len(rows[0]) - 1 for column in range(len(rows[0]))]):
+        echo(line)
 
 
 def _row(run: ListedRun) -> tuple[str, ...]:
