@@ -24,10 +24,7 @@ WITH = "--with"
 def condition(text: str) -> "RelativeCondition":
     from exporters.results.summary.conditions import relative_condition_of
 
-    try:
-        return relative_condition_of(text)
-    except ValueError as error:
-        raise ValueError(f"'{text}': {error}") from None
+    return relative_condition_of(text)
 
 
 class CompareCommand(click.Command):

@@ -150,10 +150,7 @@ def _line_pattern(text: str) -> re.Pattern[bytes]:
 def condition(text: str) -> "Condition":
     from exporters.results.summary.conditions import condition_of
 
-    try:
-        return condition_of(text)
-    except ValueError as error:
-        raise ValueError(f"'{text}': {error}") from None
+    return condition_of(text)
 
 
 class CommandAfterDashes(click.Command):

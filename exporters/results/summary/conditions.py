@@ -75,7 +75,7 @@ def condition_of(text: str) -> Condition:
     """Parse a condition such as `read_p99_ms > 10`. Raises ValueError."""
     match = _CONDITION.fullmatch(text)
     if match is None:
-        raise ValueError("expected COLUMN OPERATOR NUMBER, such as 'read_p99_ms > 10'")
+        raise ValueError(f"'{text}': expected COLUMN OPERATOR NUMBER, such as 'read_p99_ms > 10'")
     return Condition(" ".join(text.split()), match["column"], match["operator"], float(match["limit"]))
 
 
@@ -97,7 +97,7 @@ def relative_condition_of(text: str) -> RelativeCondition:
     """Parse a condition such as `client_read_p99_ms > +5%`. Raises ValueError."""
     match = _RELATIVE.fullmatch(text)
     if match is None:
-        raise ValueError("expected COLUMN OPERATOR SIGN NUMBER%, such as 'client_p99_ms > +5%'")
+        raise ValueError(f"'{text}': expected COLUMN OPERATOR SIGN NUMBER%, such as 'client_p99_ms > +5%'")
     return RelativeCondition(" ".join(text.split()), match["column"], match["operator"], float(match["limit"]) / 100)
 
 
