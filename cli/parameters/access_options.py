@@ -145,18 +145,19 @@ def _option(flag: str, metavar: str, text: str, kind: Any = None) -> Any:
     )
 
 
-JOLOKIA_ACCESS = (
-    _option("--jolokia-user", "NAME", "User name for Jolokia (requires a password)."),
-    _option("--jolokia-password-file", "FILE", f"File with the Jolokia password (mode 0600).  [${PASSWORD}]", _FILE),
-    _option("--jolokia-ca", "FILE", "PEM file of trusted CA certificates for https.  [system CAs]", _FILE),
-    _option("--jolokia-cert", "FILE", "PEM file with the client certificate for Jolokia.", _FILE),
-    _option(
-        "--jolokia-key",
-        "FILE",
-        "PEM file with the unencrypted private key of the certificate.  [certificate file]",
-        _FILE,
-    ),
-)
+def _access(prefix: str, server: str, password: str) -> tuple[Any, ...]:
+    """Return the options for access to a kind of server; `password` describes that of its user."""
+    key = "PEM file with the unencrypted private key of the certificate.  [certificate file]"
+    return (
+        _option(f"{prefix}user", "NAME", f"User name for {server} (requires a password)."),
+        _option(f"{prefix}password-file", "FILE", f"File with {password}", _FILE),
+        _option(f"{prefix}ca", "FILE", "PEM file of trusted CA certificates for https.  [system CAs]", _FILE),
+        _option(f"{prefix}cert", "FILE", f"PEM file with the client certificate for {server}.", _FILE),
+        _option(f"{prefix}key", "FILE", key, _FILE),
+    )
+
+
+JOLOKIA_ACCESS = _access(JOLOKIA, "Jolokia", f"the Jolokia password (mode 0600).  [${PASSWORD}]")
 JOLOKIA_OPTIONS = (
     _option("--jolokia", "URL", "URL of the node's Jolokia.  [detected, else http://127.0.0.1:8778/jolokia]"),
     *JOLOKIA_ACCESS,
@@ -165,22 +166,7 @@ JOLOKIA_OPTIONS = (
     _option("--jolokia-target-password-file", "FILE", "File with that user's password (mode 0600).", _FILE),
     TRUSTED_USER,
 )
-AGENT_OPTIONS = (
-    _option("--agent-user", "NAME", "User name for the agents (requires a password)."),
-    _option(
-        "--agent-password-file", "FILE", f"File with that user's password (mode 0600).  [${AGENT_PASSWORD}]", _FILE
-    ),
-    _option("--agent-ca", "FILE", "PEM file of trusted CA certificates for https.  [system CAs]", _FILE),
-    _option("--agent-cert", "FILE", "PEM file with the client certificate for the agents.", _FILE),
-    _option(
-        "--agent-key",
-        "FILE",
-        "PEM file with the unencrypted private key of the certificate.  [certificate file]",
-        _FILE,
-    ),
-)
-
-
+AGENT_OPTIONS = _access(AGENT, "the agents", f"that user's password (mode 0600).  [${AGENT_PASSWORD}]")
 # The fields of JolokiaSettings by the names of the options.
 _FIELDS = {field.name: field.name for field in fields(JolokiaSettings)}
 _AGENT_FIELDS = {f"agent_{name}": f"jolokia_{name}" for name in ("user", "password_file", "ca", "cert", "key")}
@@ -189,6 +175,16 @@ _AGENT_FIELDS = {f"agent_{name}": f"jolokia_{name}" for name in ("user", "passwo
 def settings_from(options: dict[str, Any], names: Mapping[str, str] = _FIELDS) -> JolokiaSettings:
     """Remove the options with these names from those of a command; return them."""
     return JolokiaSettings(**{field: options.pop(name) for name, field in names.items() if name in options})
+
+
+def given_options(settings: JolokiaSettings, prefix: str = JOLOKIA) -> Iterator[tuple[str, Any]]:
+    """Yield the options with values that are not the default, once for each value; option names begin with `prefix`."""
+    for field in fields(settings):
+        given = getattr(settings, field.name)
+        flag = f"--{field.name.replace('_', '-')}".replace(JOLOKIA, prefix)
+        for value in given if isinstance(given, tuple) else (given,):
+            if value is not None:
+                yield flag, value
 
 
 def _with_settings(

@@ -5,7 +5,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from re import Pattern
@@ -14,7 +14,7 @@ import click
 
 from cli import run_folder
 from cli.errors import CasstatError, note
-from cli.parameters.access_options import JolokiaSettings
+from cli.parameters.access_options import AGENT, JolokiaSettings, given_options
 from cli.parameters.parameter_types import SshAddress
 from cli.process_setup import interruptible, open_standard_streams
 from cli.record.clients.local_client_host import LocalClientHost
@@ -264,10 +264,7 @@ def _given(settings: RecordSettings) -> Iterator[str]:
         ("--cool-down", f"{settings.cool_down:g}s" if settings.cool_down else None),
         ("--mark-regex", None if settings.mark_regex is None else os.fsdecode(settings.mark_regex.pattern)),
     ]
-    for access, prefix in ((settings.agent, "agent"), (settings.jolokia, "jolokia")):
-        names = (option.name for option in fields(access) if option.name != "trusted_user")
-        options += [(f"--{name.replace('jolokia', prefix).replace('_', '-')}", getattr(access, name)) for name in names]
-        options += [("--trusted-user", user) for user in access.trusted_user]
+    options += [*given_options(settings.agent, AGENT), *given_options(settings.jolokia)]
     yield from (word for option, value in options if value is not None for word in (option, str(value)))
     yield from (["--require-all"] if settings.require_all else [])
     yield from settings.nodes

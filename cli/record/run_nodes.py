@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from socket import getaddrinfo
@@ -15,7 +15,7 @@ import click
 
 from cli.errors import CasstatError, errors_as, note
 from cli.line.node_selection import users_of
-from cli.parameters.access_options import JolokiaSettings, access_from, warn_if_plain
+from cli.parameters.access_options import JolokiaSettings, access_from, given_options, warn_if_plain
 from cli.parameters.parameter_types import SshAddress, SshAddressError, is_ssh, parse_ssh_address
 from cli.record.private_agent import PrivateAgent
 from cli.record.ssh.remote_spool import JOLOKIA_PASSWORD, JOLOKIA_USER, TRUSTED_USER
@@ -144,12 +144,8 @@ def _options(url: str | None, jolokia: JolokiaSettings) -> Iterator[str]:
         warn_if_plain("Jolokia's credentials", url)
     if url is not None:
         yield from ("--jolokia", url, "--source", "jolokia")
-    for option in fields(JolokiaSettings):
-        given = getattr(jolokia, option.name)
-        for value in given if isinstance(given, tuple) else (given,):
-            if value is not None and option.name != "jolokia":
-                yield f"--{option.name.replace('_', '-')}"
-                yield str(value.absolute() if isinstance(value, Path) else value)
+    for option, value in given_options(replace(jolokia, jolokia=None)):
+        yield from (option, str(value.absolute() if isinstance(value, Path) else value))
 
 
 def _remote_variables(jolokia: JolokiaSettings) -> dict[str, str]:
