@@ -64,9 +64,6 @@ class SearchState:
     plan: SearchPlan
     steps: tuple[CompletedStep, ...] = ()
 
-    def with_step(self, step: Step, folder: str) -> "SearchState":
-        return replace(self, steps=(*self.steps, CompletedStep(**vars(step), folder=folder)))
-
 
 @dataclass(frozen=True)
 class CapacityOptions:
@@ -168,11 +165,7 @@ def _differences(saved: SearchState, wanted: SearchState) -> Iterator[str]:
         yield "its rates or step lengths are others"
 
 
-def _resumed(_folder: Path, saved: SearchState, _wanted: SearchState) -> SearchState:
-    return saved
-
-
-SEARCHES = Experiment("search", STATE_FILE, _read_state, _write_state, _differences, _resumed)
+SEARCHES = Experiment("search", STATE_FILE, _read_state, _write_state, _differences)
 
 
 class _Search:
@@ -245,7 +238,7 @@ class _Search:
         Raises CasstatError, click.UsageError and KeyboardInterrupt.
         """
         number = len(self._results) + 1
-        name = _step_folder(number, rate_text(step.rate))
+        name = f"{RUNS_SUBFOLDER}/{number:02}-{rate_text(step.rate)}"
 
         @contextmanager
         def around(plan: Plan) -> Iterator[None]:
@@ -266,7 +259,8 @@ class _Search:
                     f"the command failed at the first rate: {reason} (hint: see {self._folder / name}/command.log)"
                 )
             )
-        self._state = self._state.with_step(step, name)
+        completed = CompletedStep(**vars(step), folder=name)
+        self._state = replace(self._state, steps=(*self._state.steps, completed))
         SEARCHES.save(self._folder, self._state)
         return name
 
@@ -321,9 +315,9 @@ class _Search:
             note="; ".join(filter(None, (not_settled, recorded.incomplete))),
         )
         self._results.append(result)
-        latency_column = SearchResult(self._options.objectives, ()).latency_column
         self._show_header()
-        echo(capacity_output.step_line(len(self._results), result, latency_column))
+        shown = SearchResult(self._options.objectives, self._results)
+        echo(capacity_output.step_line(len(self._results), result, shown.latency_column))
         return verdict
 
     def _require_columns(self, recorded: RecordedStep) -> None:
@@ -338,18 +332,14 @@ class _Search:
                 raise CasstatError(one_line(f"the first step has no value for {objective.column} (hint: {hint})"))
 
 
-def _step_folder(number: int, rate: str) -> str:
-    return f"{RUNS_SUBFOLDER}/{number:02}-{rate}"
-
-
 def _write_results(folder: Path, name: str, state: SearchState, result: SearchResult) -> None:
     """Write the tables and the plot; if the plot cannot be drawn, print why. Raises CasstatError."""
-    texts = {
-        "results.md": capacity_output.markdown_text(result, state.settings.command),
-        "results.csv": capacity_output.csv_text(result),
-        "results.json": capacity_output.json_text(result, state.settings.command),
-    }
-    experiment_runs.write_texts(folder, texts)
+    experiment_runs.write_tables(
+        folder,
+        markdown=capacity_output.markdown_text(result, state.settings.command),
+        csv=capacity_output.csv_text(result),
+        json=capacity_output.json_text(result, state.settings.command),
+    )
     facts = [
         f"load generator: {result.generator}",
         f"command: {join(state.settings.command)}",

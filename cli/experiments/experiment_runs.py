@@ -1,7 +1,7 @@
 """What sweeps and searches have in common: creating and resuming them, their settings, and writing results."""
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -38,7 +38,7 @@ class Experiment(Generic[State]):
     read         returns the state in a directory. Raises CasstatError.
     write        replaces the state in a directory. Raises OSError.
     differences  yields how an existing state differs from the planned one, so that it cannot be resumed.
-    resumed      returns the state with which the existing one in a directory is resumed as planned.
+    resumed      returns the state with which the existing one in a directory is resumed as planned; by default, that.
     """
 
     kind: str
@@ -46,7 +46,7 @@ class Experiment(Generic[State]):
     read: Callable[[Path], State]
     write: Callable[[Path, State], None]
     differences: Callable[[State, State], Iterator[str]]
-    resumed: Callable[[Path, State, State], State]
+    resumed: Callable[[Path, State, State], State] = lambda _folder, existing, _planned: existing
 
     @contextmanager
     def opened(self, folder: Path, planned: State, *, resume: bool) -> Iterator[State]:
@@ -159,11 +159,11 @@ def _set_aside(folder: Path, run: Path) -> None:
             note(f"{target}: {one_line(error)}")
 
 
-def write_texts(folder: Path, texts: Mapping[str, str]) -> None:
-    """Write the results, keyed by file name. Raises CasstatError."""
+def write_tables(folder: Path, *, markdown: str, csv: str, json: str) -> None:
+    """Write the results. Raises CasstatError."""
     with file_errors(folder, CasstatError):
-        for name, text in texts.items():
-            replace_file(folder / name, text.encode(errors="replace"))
+        for suffix, text in (("md", markdown), ("csv", csv), ("json", json)):
+            replace_file(folder / f"results.{suffix}", text.encode(errors="replace"))
 
 
 def draw_plots(folder: Path, name: str, facts: Sequence[str], plots: Sequence[Plot]) -> None:

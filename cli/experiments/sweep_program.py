@@ -4,7 +4,7 @@ import os
 import secrets
 import time
 from collections.abc import Hashable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -15,8 +15,8 @@ import click
 from cli import run_folder
 from cli.errors import CasstatError, echo, note
 from cli.experiments import sweep_settings
-from cli.experiments.experiment_runs import Experiment, set_aside_unfinished, settings_differences
-from cli.experiments.sweep_results import Outcomes, draw_sweep, write_tables
+from cli.experiments.experiment_runs import Experiment, draw_plots, set_aside_unfinished, settings_differences
+from cli.experiments.sweep_results import Outcomes, facts_of, write_tables
 from cli.experiments.sweep_settings import SweepOptions
 from cli.parameters.parameter_values import filled_except_hosts
 from cli.process_setup import interruptible, open_standard_streams
@@ -29,6 +29,7 @@ from collector.runs import parameter_sweep
 from collector.runs.parameter_sweep import Sweep, SweepRun, SweptParameter
 from collector.runs.run import accepted_name, command_name
 from collector.runs.run_clock import RunClock
+from exporters.charts.experiment_plots import sweep_plots
 from exporters.results.sweep.sweep_output import plain_lines
 
 # The exit status if a run failed.
@@ -66,9 +67,7 @@ def sweep(options: SweepOptions) -> int:
     sweep_settings.require_sound(options)
     _confirm(options)
     open_standard_streams()
-    with ExitStack() as stack:
-        stack.enter_context(interruptible())
-        folder, begun = stack.enter_context(opened_sweep(options))
+    with interruptible(), opened_sweep(options) as (folder, begun):
         set_aside_unfinished(folder, {run.folder for run in begun.runs})
         return _Sweep(options, folder, begun).run()
 
@@ -165,12 +164,10 @@ class _Sweep:
         if not planned:
             self._begin()
         self._write_tables()
-        is_first = True
         try:
-            for run in planned:
-                if not is_first:
+            for number, run in enumerate(planned):
+                if number:
                     time.sleep(self._options.pause_s)
-                is_first = False
                 self._add(run, self._ended(run))
         except (_InterruptedError, KeyboardInterrupt):
             count = len(self._sweep.runs)
@@ -180,7 +177,7 @@ class _Sweep:
             )
             raise KeyboardInterrupt from None
         table = self._outcomes.table(self._sweep)
-        draw_sweep(self._folder, self._sweep, table)
+        draw_plots(self._folder, self._sweep.name, facts_of(self._sweep), sweep_plots(table))
         for line in plain_lines(table):
             echo(line, err=True)
         echo(self._folder, err=True)
@@ -311,16 +308,12 @@ def progress_line(number: int, sweep: Sweep, combination: str, repeat: int) -> s
 def remaining_s(sweep: Sweep) -> float | None:
     """Return the estimated time until the sweep ends, in seconds; None if it cannot be estimated."""
     count = sweep.run_count - len(sweep.runs)
-    run_s = _run_s(sweep.runs)
-    if run_s is None and sweep.settings.duration_s is not None:
-        run_s = sweep.settings.duration_s + sweep.settings.cool_down_s + OVERHEAD_S
-    return None if run_s is None else count * run_s + max(0, count - 1) * sweep.pause_s
-
-
-def _run_s(runs: Sequence[SweepRun]) -> float | None:
-    """Return the mean time that successful runs took; that of failed runs if none succeeded."""
-    times_s = [run.end_s - run.begin_s for run in runs if not run.problem] or [run.end_s - run.begin_s for run in runs]
-    return fmean(times_s) if times_s else None
+    # How long failed runs took matters only if none succeeded.
+    ended = [run for run in sweep.runs if not run.problem] or sweep.runs
+    times_s = [run.end_s - run.begin_s for run in ended]
+    if not times_s and sweep.settings.duration_s is not None:
+        times_s = [sweep.settings.duration_s + sweep.settings.cool_down_s + OVERHEAD_S]
+    return count * fmean(times_s) + max(0, count - 1) * sweep.pause_s if times_s else None
 
 
 def duration_text(seconds: float) -> str:

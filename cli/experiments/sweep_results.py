@@ -13,7 +13,7 @@ from shlex import join
 import click
 
 from cli.errors import CasstatError, note
-from cli.experiments.experiment_runs import draw_plots, write_texts
+from cli.experiments import experiment_runs
 from cli.parameters.recording_options import memory_limit
 from cli.recordings.recording_arguments import results_in
 from cli.recordings.views import NoDataError, View
@@ -27,7 +27,6 @@ from collector.recording.header import MAX_MEMORY_BYTES
 from collector.runs.parameter_sweep import Sweep, SweepRun
 from collector.runs.run import WARM_UP, Run, command_name
 from collector.runs.run_file import RunFileError, read_run
-from exporters.charts.experiment_plots import sweep_plots
 from exporters.results.summary.phase_summary import NEEDS, coverage_texts, phase_values, time_of_day
 from exporters.results.sweep.sweep_output import csv_text, json_text, markdown_text
 from exporters.results.sweep.sweep_rows import (
@@ -73,20 +72,12 @@ class Outcomes:
 
 def write_tables(folder: Path, sweep: Sweep, table: SweepTable) -> None:
     """Write the results as Markdown, CSV and JSON. Raises CasstatError."""
-    texts = {
-        "results.md": markdown_text(table, _facts(sweep)),
-        "results.csv": csv_text(table),
-        "results.json": json_text(table),
-    }
-    write_texts(folder, texts)
+    markdown = markdown_text(table, facts_of(sweep))
+    experiment_runs.write_tables(folder, markdown=markdown, csv=csv_text(table), json=json_text(table))
 
 
-def draw_sweep(folder: Path, sweep: Sweep, table: SweepTable) -> None:
-    """Draw the plots; if that fails, print why."""
-    draw_plots(folder, sweep.name, _facts(sweep), sweep_plots(table))
-
-
-def _facts(sweep: Sweep) -> Sequence[str]:
+def facts_of(sweep: Sweep) -> Sequence[str]:
+    """Return lines about the settings of a sweep."""
     settings = sweep.settings
     combinations = count_text(sweep.run_count // sweep.repeats, "combination")
     repeats = count_text(sweep.repeats, "run") if sweep.repeats > 1 else "one run"
