@@ -7,7 +7,6 @@ throughput and latency, each node, events, settings and clocks.
 """
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -35,12 +34,17 @@ GROUP = "analyse"
     help="Run to compare with; the report then includes the differences of the results and of the settings.",
 )
 def command(
-    run: Path | ObjectUrl, folder: Path | ObjectUrl | None, baseline: Path | ObjectUrl | None, **options: Any
+    run: Path | ObjectUrl,
+    folder: Path | ObjectUrl | None,
+    cost_per_hour: float | None,
+    currency: str,
+    baseline: Path | ObjectUrl | None,
 ) -> None:
-    from cli.runs.finish import ReportSettings, report
+    from cli.runs.finish import report
+    from exporters.report.report_blocks import Cost
 
     paths = (run,) if baseline is None else (run, baseline)
+    cost = None if cost_per_hour is None else Cost(cost_per_hour, currency)
     with local_copies(paths) as copies, local_output(folder or run) as output:
-        settings = ReportSettings(copies[0], output.folder, baseline=copies[1] if baseline else None, **options)
-        for path in report(settings):
+        for path in report(copies[0], output.folder, cost, copies[1] if baseline else None):
             echo(output.name(path))

@@ -11,7 +11,6 @@ merge, plot, replay, report, runs and fetch accept such URLs, and read only what
 """
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -28,7 +27,7 @@ GROUP = "monitor"
     metavar="DIR",
     help="Directory for a checkpoint to resume from.  [resume after the last part in the store]",
 )
-def command(**options: Any) -> None:
-    from cli.recordings.object_storage import UploadSettings, upload
+def command(path: Path, url: str, node: str, state: Path | None) -> None:
+    from cli.recordings.object_storage import upload
 
-    upload(UploadSettings(**options))
+    upload(path, url, node, state)

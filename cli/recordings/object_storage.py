@@ -2,7 +2,7 @@
 
 import fcntl
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -127,16 +127,6 @@ def local_output(folder: Path | ObjectUrl) -> Iterator[Output]:
                     store.write_file(path.relative_to(output.folder).as_posix(), path)
 
 
-@dataclass(frozen=True)
-class UploadSettings:
-    """The options of `casstat upload`; see `casstat upload --help`."""
-
-    path: Path
-    url: str
-    node: str = ""
-    state: Path | None = None
-
-
 @dataclass
 class _Total:
     objects: int = 0
@@ -147,9 +137,13 @@ class _Total:
         self.size_bytes += size_bytes
 
 
-def upload(settings: UploadSettings) -> None:
-    """Upload everything that the store does not have yet, and print how much that was. Raises CasstatError."""
-    store, path, total = open_store(settings.url), settings.path, _Total()
+def upload(path: Path, url: str, node: str, state: Path | None) -> None:
+    """Upload everything that the store does not have yet, and print how much that was. Raises CasstatError.
+
+    `node` is the name of the node's directory in the store, and `state` the directory for a checkpoint; see
+    `casstat upload --help`.
+    """
+    store, total = open_store(url), _Total()
     try:
         with store_errors(), file_errors(path, CasstatError):
             if is_run(path):
@@ -157,7 +151,7 @@ def upload(settings: UploadSettings) -> None:
                     raise CasstatError(f"{path}: the run is being recorded (hint: try again when it has ended)")
                 _upload_run(path, store, total)
             else:
-                _upload_journals(settings, store, total)
+                _upload_journals(_journals(path, node), store, state, total)
     finally:
         echo(f"{store.name}: uploaded {count_text(total.objects, 'object')}, {count_text(total.size_bytes, 'byte')}")
 
@@ -178,12 +172,11 @@ def _upload_changed(path: Path, store: ObjectStore, key: str, total: _Total) -> 
         total.add(store.write_file(key, path))
 
 
-def _upload_journals(settings: UploadSettings, store: ObjectStore, total: _Total) -> None:
-    """Upload the journals of one node or several. Raises CasstatError, ObjectStoreError and OSError."""
-    folders = _journals(settings)
-    with _exclusive(settings.state, store.name):
+def _upload_journals(folders: Mapping[Path, str], store: ObjectStore, state: Path | None, total: _Total) -> None:
+    """Upload journals, each to the directory of its node. Raises CasstatError, ObjectStoreError and OSError."""
+    with _exclusive(state, store.name):
         for folder, node in folders.items():
-            checkpoint = settings.state and upload_checkpoint(settings.state, store.name, node)
+            checkpoint = state and upload_checkpoint(state, store.name, node)
             journal = JournalUpload(folder, store, node, checkpoint, note)
             while size_bytes := journal.upload_next():
                 total.add(size_bytes)
@@ -191,15 +184,14 @@ def _upload_journals(settings: UploadSettings, store: ObjectStore, total: _Total
                 _upload_changed(runs, store, f"{node}/{RUNS_FILE}", total)
 
 
-def _journals(settings: UploadSettings) -> dict[Path, str]:
+def _journals(path: Path, node: str) -> dict[Path, str]:
     """Return the directories of the journals at a path, each with the name of its directory in the store."""
-    path = settings.path
     if files_of(path):
-        return {path: folder_name(settings.node or _recorded_node(path))}
+        return {path: folder_name(node or _recorded_node(path))}
     folders = {folder: folder.name for folder in sorted(path.iterdir()) if folder.is_dir() and files_of(folder)}
     if not folders:
         raise CasstatError(f"{path}: no recordings found")
-    if settings.node:
+    if node:
         raise CasstatError(f"{path}: contains several journals (hint: omit --node, or choose one of its directories)")
     return folders
 

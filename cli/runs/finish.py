@@ -154,35 +154,26 @@ def _print_conditions(run: Run) -> None:
             note(f"--fail-if '{one_line(condition.text)}': {one_line(reason)}")
 
 
-@dataclass(frozen=True)
-class ReportSettings:
-    """The options of `casstat report`; see `casstat report --help`."""
+def report(folder: Path, target: Path, cost: Cost | None, baseline_folder: Path | None) -> list[Path]:
+    """Write the report of the run in `folder` to the directory `target`, with another run as its baseline, if given.
 
-    run: Path
-    folder: Path | None = None
-    cost_per_hour: float | None = None
-    currency: str = "USD"
-    baseline: Path | None = None
-
-
-def report(settings: ReportSettings) -> list[Path]:
-    """Write the report of the run in a directory; return the files. Raises CasstatError and click.UsageError."""
-    for folder in filter(None, (settings.run, settings.baseline)):
-        run_in(folder)
-    require_not_recorded(settings.run)
+    Returns the files. Raises CasstatError and click.UsageError.
+    """
+    for existing in filter(None, (folder, baseline_folder)):
+        run_in(existing)
+    require_not_recorded(folder)
     require_packages("report", *ANALYSIS)
-    views = run_views(settings.run)
+    views = run_views(folder)
     complete_summary = begun(completed_summary(views))
     of_report = ReportViews.of(views)
-    complete_baseline = None if settings.baseline is None else begun(_baseline(settings.baseline, views))
+    complete_baseline = None if baseline_folder is None else begun(_baseline(baseline_folder, views))
     summary = attempt(complete_summary)
     if summary is None:
-        raise CasstatError(f"{settings.run}: cannot write a report without a summary")
-    cost = None if settings.cost_per_hour is None else Cost(settings.cost_per_hour, settings.currency)
+        raise CasstatError(f"{folder}: cannot write a report without a summary")
     baseline = None if complete_baseline is None else complete_baseline()
     # Client results may have been imported since the conditions were checked.
     run = with_checked_conditions(views.run, summary)
-    return write_report(of_report, run, summary, settings.folder or settings.run, cost, baseline)
+    return write_report(of_report, run, summary, target, cost, baseline)
 
 
 def _baseline(folder: Path, views: RunViews) -> Step[Baseline]:
