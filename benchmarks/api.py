@@ -60,6 +60,7 @@ class _StaticAgent:
     def __init__(self, folder: Path) -> None:
         self.recent = RecentTicks()
         self.journal = folder
+        self.runs = self
         generator = random.Random(7)  # noqa: S311
         lines: list[str] = []
         while sum(map(len, lines)) < BODY_BYTES:
@@ -80,19 +81,19 @@ class _StaticAgent:
     def unhealthy(self) -> str:
         return ""
 
-    def runs(self) -> Sequence[Mapping[str, Any]]:
+    def all_runs(self) -> Sequence[Mapping[str, Any]]:
         return []
 
-    def renew_run(self, run: str) -> Mapping[str, Any]:
+    def renew(self, identifier: str) -> Mapping[str, Any]:
         raise NotImplementedError
 
-    def begin_run(self, name: str, lease_s: float | None = None) -> Mapping[str, Any]:
+    def begin(self, name: str, lease_s: float | None = None) -> Mapping[str, Any]:
         raise NotImplementedError
 
-    def mark_run(self, run: str, text: str) -> Mapping[str, Any]:
+    def mark(self, identifier: str, text: str) -> Mapping[str, Any]:
         raise NotImplementedError
 
-    def end_run(self, run: str) -> Mapping[str, Any]:
+    def end(self, identifier: str) -> Mapping[str, Any]:
         raise NotImplementedError
 
 

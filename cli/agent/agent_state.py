@@ -124,7 +124,7 @@ class Agent:
         self.recent = RecentTicks()
         self.journal = settings.journal_dir
         self._settings = settings
-        self._runs = runs
+        self.runs = runs
         self._last_identity = last_identity
         self._clock = clock
         plan = Plan(
@@ -150,8 +150,6 @@ class Agent:
         self._identity = replace(last_identity.identity, node=settings.line.node or last_identity.identity.node)
         self._problems: dict[str, str] = {}
         self._node_problem = ""
-        # Whether a run has ended since the last tick; the next tick records its end.
-        self._has_ended_run = False
         self._sampler: NodeSampler | None = None
         self._journal_writer: Journal | None = None
         # Totals of the earlier journals; every change of transport starts a new journal.
@@ -188,8 +186,8 @@ class Agent:
         self._problems = {scrape.source: scrape.problem for scrape in snapshot.scrapes if scrape.problem}
         where = placement_of(journal.header) if journal.header else NOWHERE
         self.recent.add(snapshot, self._identity, where, sample, journal.position)
-        if self._has_ended_run:
-            self._has_ended_run = False
+        if self.runs.has_ended:
+            self.runs.has_ended = False
             self._sinks.upload_now()
         if first:
             # The journal position is known only after the first tick.
@@ -274,34 +272,6 @@ class Agent:
             return f"no tick for {silent_s:.0f} s"
         return ""
 
-    def runs(self) -> Sequence[Mapping[str, Any]]:
-        """Return the runs, oldest first."""
-        return self._runs.all_runs()
-
-    def begin_run(self, name: str, lease_s: float | None = None) -> Mapping[str, Any]:
-        """Begin a run at the current time, with a lease if `lease_s` is given, and return the run.
-
-        Raises OSError and TooManyChangesError.
-        """
-        return self._runs.begin(name, lease_s)
-
-    def renew_run(self, run: str) -> Mapping[str, Any]:
-        """Renew a run's lease and return the run. Raises KeyError and ValueError."""
-        return self._runs.renew(run)
-
-    def mark_run(self, run: str, text: str) -> Mapping[str, Any]:
-        """Add a mark with the current time to a run, and return the run.
-
-        Raises KeyError, ValueError, OSError and TooManyChangesError.
-        """
-        return self._runs.mark(run, text)
-
-    def end_run(self, run: str) -> Mapping[str, Any]:
-        """End a run at the current time and return it. Raises KeyError, ValueError, OSError and TooManyChangesError."""
-        ended = self._runs.end(run)
-        self._has_ended_run = True
-        return ended
-
     def _health(self) -> AgentHealth:
         journal = (
             self._earlier_journals
@@ -310,7 +280,7 @@ class Agent:
         )
         total = JournalHealth(journal.lost_ticks, journal.removed_files, size_of(self.journal))
         machine, network = identity_of(self._sampler.host if self._sampler else None)
-        return AgentHealth(version("casstat"), total, self._sinks.health(), self._runs.times(), machine, network)
+        return AgentHealth(version("casstat"), total, self._sinks.health(), self.runs.times(), machine, network)
 
 
 def _open_warning(settings: AgentSettings) -> str:

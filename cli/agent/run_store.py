@@ -50,6 +50,8 @@ class RunStore:
         self._runs: dict[str, StoredRun] = {}
         self._bytes = 0
         self._events: list[Event] = []
+        self.has_ended = False
+        """Whether a client has ended a run; the next tick records its end."""
         if self._path.exists():
             self._load()
 
@@ -114,6 +116,7 @@ class RunStore:
             (run,) = self._store([{"run": identifier, "end_s": self._time_s(identifier)}])
             # Events have the times of the ticks, which are those of the wall clock.
             self._events.append(Event("run", f"run {run['name']} ended", self._clock.wall_s()))
+            self.has_ended = True
             return run
 
     def _end_expired(self) -> None:

@@ -97,12 +97,12 @@ def endpoints(agent: AgentApi, clock: Callable[[], float]) -> dict[str, Endpoint
         "/api/v1/journal": Endpoint(GET=lambda request: journal_endpoint.list_files(agent, request)),
         "/api/v1/journal/{name}": Endpoint(GET=lambda request: journal_endpoint.download(agent, request)),
         "/api/v1/runs": Endpoint(
-            GET=lambda request: runs_endpoint.list_runs(agent, request),
-            POST=lambda request: runs_endpoint.begin(agent, request),
+            GET=lambda request: runs_endpoint.list_runs(agent.runs, request),
+            POST=lambda request: runs_endpoint.begin(agent.runs, request),
         ),
-        "/api/v1/runs/{run}/marks": Endpoint(POST=lambda request: runs_endpoint.mark(agent, request)),
-        "/api/v1/runs/{run}/lease": Endpoint(POST=lambda request: runs_endpoint.renew(agent, request)),
-        "/api/v1/runs/{run}/end": Endpoint(POST=lambda request: runs_endpoint.end(agent, request)),
+        "/api/v1/runs/{run}/marks": Endpoint(POST=lambda request: runs_endpoint.mark(agent.runs, request)),
+        "/api/v1/runs/{run}/lease": Endpoint(POST=lambda request: runs_endpoint.renew(agent.runs, request)),
+        "/api/v1/runs/{run}/end": Endpoint(POST=lambda request: runs_endpoint.end(agent.runs, request)),
     }
 
 

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from collector.runs.run import MAX_NAME_CHARS, MAX_TEXT_CHARS, require_accepted
-from exporters.api.endpoint import AgentApi, TooManyChangesError, error_response, json_response, no_store, to_json
+from exporters.api.endpoint import RunsApi, TooManyChangesError, error_response, json_response, no_store, to_json
 
 MAX_LISTED = 1000
 # The limits of a lease: a client should be able to miss a renewal, and the run of a dead client should end within an
@@ -21,7 +21,7 @@ MIN_LEASE_S, MAX_LEASE_S = 5.0, 3600.0
 PAGE_BYTES = 1 << 20
 
 
-async def list_runs(agent: AgentApi, request: Request) -> Response:
+async def list_runs(kept: RunsApi, request: Request) -> Response:
     """Return a page of runs, oldest first, with a link to the next page; with `active=true`, only active runs.
 
     Raises ValueError if `limit` or `active` is invalid.
@@ -32,7 +32,7 @@ async def list_runs(agent: AgentApi, request: Request) -> Response:
     if active not in (None, "true"):
         raise ValueError("active must be true")
     # The run named by `after` may have ended since the previous page, so look it up among all runs.
-    later = _later(agent.runs(), request.query_params.get("after", ""))
+    later = _later(kept.all_runs(), request.query_params.get("after", ""))
     runs = [run for run in later if active is None or run["end_s"] is None]
     page: list[bytes] = []
     for run in runs[: int(limit)]:
@@ -53,31 +53,31 @@ def _later(runs: Sequence[Mapping[str, Any]], after: str) -> Sequence[Mapping[st
     return runs[index + 1 :]
 
 
-async def begin(agent: AgentApi, request: Request) -> Response:
+async def begin(kept: RunsApi, request: Request) -> Response:
     """Begin a run, optionally with a lease. Raises ValueError if the body is invalid."""
     content = await _body(request, "name", MAX_NAME_CHARS, "lease_s")
     lease_s = content.get("lease_s")
     if "lease_s" in content and not _is_lease(lease_s):
         raise ValueError(f"lease_s must be a number of seconds from {MIN_LEASE_S:g} to {MAX_LEASE_S:g}")
-    return await _apply(lambda: agent.begin_run(content["name"], lease_s), 201)
+    return await _apply(lambda: kept.begin(content["name"], lease_s), 201)
 
 
 def _is_lease(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and MIN_LEASE_S <= value <= MAX_LEASE_S
 
 
-async def mark(agent: AgentApi, request: Request) -> Response:
+async def mark(kept: RunsApi, request: Request) -> Response:
     """Mark a run. Raises ValueError if the body is invalid."""
     content = await _body(request, "text", MAX_TEXT_CHARS)
-    return await _apply(lambda: agent.mark_run(request.path_params["run"], content["text"]), 201)
+    return await _apply(lambda: kept.mark(request.path_params["run"], content["text"]), 201)
 
 
-async def renew(agent: AgentApi, request: Request) -> Response:
-    return await _apply(lambda: agent.renew_run(request.path_params["run"]), 200)
+async def renew(kept: RunsApi, request: Request) -> Response:
+    return await _apply(lambda: kept.renew(request.path_params["run"]), 200)
 
 
-async def end(agent: AgentApi, request: Request) -> Response:
-    return await _apply(lambda: agent.end_run(request.path_params["run"]), 200)
+async def end(kept: RunsApi, request: Request) -> Response:
+    return await _apply(lambda: kept.end(request.path_params["run"]), 200)
 
 
 async def _apply(change: Callable[[], Mapping[str, Any]], status: int) -> Response:

@@ -184,7 +184,7 @@ def test_a_step_of_a_nodes_clock_is_reported_and_loses_no_tick(
         return step_s if time_s >= stepped_at_s else 0.0
 
     with serving(tmp_path / "other", "n2", lambda: time.time() + offset_s(time.time())) as stepping:
-        begin_run = stepping.agent.begin_run
+        begin = stepping.agent.begin
 
         def step(*arguments: Any) -> Any:
             """Step the clock in the second second of the run, in the journal as well."""
@@ -193,9 +193,9 @@ def test_a_step_of_a_nodes_clock_is_reported_and_loses_no_tick(
             ticks = busy("n2", BEFORE_S + AFTER_S, begin_s=stepped_at_s - 2 - BEFORE_S)
             # Frames of one tick: none contains ticks from before and after the step.
             stepping.agent.journal = record(tmp_path / "stepped", timed(ticks, offset_s), full_every=1)
-            return begin_run(*arguments)
+            return begin(*arguments)
 
-        monkeypatch.setattr(stepping.agent, "begin_run", step)
+        monkeypatch.setattr(stepping.agent, "begin", step)
         command = ("sh", "-c", "sleep 4; exit 3")
         code, _, errors = recorded(capfd, node.address, stepping.address, "-o", folder, "--", *command)
     assert code == 3, errors
@@ -221,7 +221,7 @@ def test_a_run_keeps_its_length_if_the_clock_of_its_machine_is_set(
 
     monkeypatch.setattr(record_program, "RunClock", lambda: RunClock(wall_s))
     with serving(tmp_path / "journal", "n1", wall_s) as stepping:
-        begin_run = stepping.agent.begin_run
+        begin = stepping.agent.begin
 
         def step(*arguments: Any) -> Any:
             """Set the clock in the second second of the run, in the journal as well."""
@@ -233,9 +233,9 @@ def test_a_run_keeps_its_length_if_the_clock_of_its_machine_is_set(
                 timed(ticks, lambda time_s: step_s if time_s >= stepped_at_s else 0.0),
                 full_every=1,
             )
-            return begin_run(*arguments)
+            return begin(*arguments)
 
-        monkeypatch.setattr(stepping.agent, "begin_run", step)
+        monkeypatch.setattr(stepping.agent, "begin", step)
         code, _, errors = recorded(capfd, stepping.address, "-o", folder, "--", "sleep", "4")
     assert code == 0, errors
     direction = "forward" if step_s > 0 else "back"

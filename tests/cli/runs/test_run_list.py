@@ -174,7 +174,7 @@ def test_all_runs_of_an_agent_are_listed(tmp_path: Path, capsys: pytest.CaptureF
     agent = Scripted(tmp_path)
     names = [f"r{number}" for number in range(2 * MAX_LISTED + 1)]
     for name in names:
-        agent.begin_run(name)
+        agent.begin(name)
     server = Server(build(agent, time.time), "127.0.0.1:0", None, print)
     try:
         lines = printed(capsys, f"127.0.0.1:{server.address[1]}", "--format", "json").splitlines()

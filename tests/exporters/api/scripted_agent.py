@@ -26,6 +26,7 @@ class Scripted:
         self.known: dict[str, dict[str, Any]] = {}
         self.disk: Exception | None = None
         self.time_s = TIME_S
+        self.runs = self
 
     def tick(self, count: int = 1, first: bool = False) -> None:
         """Add `count` ticks, one second apart; if `first` is set, they have no samples, like an agent's first tick."""
@@ -48,13 +49,13 @@ class Scripted:
     def unhealthy(self) -> str:
         return self.wrong
 
-    def runs(self) -> Sequence[Mapping[str, Any]]:
+    def all_runs(self) -> Sequence[Mapping[str, Any]]:
         return list(self.known.values())
 
-    def renew_run(self, run: str) -> Mapping[str, Any]:
-        return self._active(run)
+    def renew(self, identifier: str) -> Mapping[str, Any]:
+        return self._active(identifier)
 
-    def begin_run(self, name: str, lease_s: float | None = None) -> Mapping[str, Any]:
+    def begin(self, name: str, lease_s: float | None = None) -> Mapping[str, Any]:
         self.lease_s = lease_s
         if self.disk:
             raise self.disk
@@ -62,13 +63,13 @@ class Scripted:
         self.known[str(run["id"])] = run
         return run
 
-    def mark_run(self, run: str, text: str) -> Mapping[str, Any]:
-        content = self._active(run)
+    def mark(self, identifier: str, text: str) -> Mapping[str, Any]:
+        content = self._active(identifier)
         content["marks"].append({"time_s": TIME_S, "text": text})
         return content
 
-    def end_run(self, run: str) -> Mapping[str, Any]:
-        content = self._active(run)
+    def end(self, identifier: str) -> Mapping[str, Any]:
+        content = self._active(identifier)
         content["end_s"] = TIME_S
         return content
 

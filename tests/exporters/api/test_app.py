@@ -214,7 +214,7 @@ def listed(get: Ask, target: str) -> tuple[list[str], str]:
 
 def test_runs_are_listed_in_pages(get: Ask, agent: Scripted) -> None:
     for number in range(5):
-        agent.begin_run(f"run {number}")
+        agent.begin(f"run {number}")
     assert listed(get, "/api/v1/runs") == (["1", "2", "3", "4", "5"], "")
     assert listed(get, "/api/v1/runs?limit=5&after=nothing") == (["1", "2", "3", "4", "5"], "")
     assert listed(get, "/api/v1/runs?limit=2") == (["1", "2"], "/api/v1/runs?limit=2&after=2")
@@ -225,13 +225,13 @@ def test_runs_are_listed_in_pages(get: Ask, agent: Scripted) -> None:
 
 def test_the_list_can_be_limited_to_active_runs(get: Ask, agent: Scripted) -> None:
     for number in range(5):
-        agent.begin_run(f"run {number}")
-    agent.end_run("2")
+        agent.begin(f"run {number}")
+    agent.end("2")
     assert listed(get, "/api/v1/runs?active=true") == (["1", "3", "4", "5"], "")
     first = listed(get, "/api/v1/runs?active=true&limit=2")
     assert first == (["1", "3"], "/api/v1/runs?active=true&limit=2&after=3")
     # The next page begins after run 3, although that run is no longer active.
-    agent.end_run("3")
+    agent.end("3")
     assert listed(get, first[1]) == (["4", "5"], "")
 
 
@@ -242,7 +242,7 @@ def test_values_of_active_other_than_true_are_rejected(get: Ask, value: str) -> 
 
 def test_a_page_of_runs_is_bounded(get: Ask, agent: Scripted) -> None:
     for number in range(8):
-        agent.begin_run(f"run {number}")
+        agent.begin(f"run {number}")
         agent.known[str(number + 1)]["marks"] = [{"time_s": TIME_S, "text": "\N{FIRE}" * 1000}] * 50
     page, following = listed(get, "/api/v1/runs")
     assert page == ["1", "2"]
