@@ -13,7 +13,6 @@ import threading
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import click
@@ -34,9 +33,9 @@ POLL_S = 1.0
 LOAD_START_S = 180.0
 
 
-def _folder(_context: click.Context, _parameter: click.Parameter, value: Path | None) -> Path:
+def _cluster(_context: click.Context, _parameter: click.Parameter, folder: Path | None) -> LocalCluster:
     # The configuration of Cassandra contains absolute paths.
-    return (value or demo_cluster.state_folder(os.environ)).absolute()
+    return LocalCluster((folder or demo_cluster.state_folder(os.environ)).absolute(), cache_folder(os.environ))
 
 
 def _loopback(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
@@ -69,9 +68,9 @@ class Progress:
 
 in_folder = click.option(
     "--dir",
-    "folder",
+    "cluster",
     type=click.Path(path_type=Path),
-    callback=_folder,
+    callback=_cluster,
     metavar="DIR",
     help="Directory for the cluster's files.  [$XDG_STATE_HOME/casstat/demo]",
 )
@@ -103,12 +102,7 @@ command = click.Group(help=__doc__, context_settings={"help_option_names": ["-h"
 @in_folder
 @click.pass_context
 def up(
-    context: click.Context,
-    /,
-    load: float | None,
-    companions: Sequence[str],
-    folder: Path,
-    **options: Any,
+    context: click.Context, /, load: float | None, companions: Sequence[str], cluster: LocalCluster, **options: Any
 ) -> None:
     """Start the cluster
 
@@ -120,8 +114,7 @@ def up(
     if load is not None:
         demo_cluster.require_driver()
     if companions:
-        demo_cluster.check()
-    cluster = LocalCluster(folder, cache_folder(os.environ))
+        demo_cluster.prometheus_program()
     progress = Progress()
     plan = _with_existing(context, cluster.plan(), Plan(**options))
     started = cluster.up(plan, os.environ, progress)
@@ -130,7 +123,6 @@ def up(
         load_before = cluster.load_rate()
         if load is not None:
             cluster.start_load(load, metrics)
-        if load is not None:
             # The generator writes its counts once it has connected and created its tables.
             cluster.wait(LOAD, cluster.counts.exists, progress, LOAD_START_S)
         companion_lines: list[str] = []
@@ -188,12 +180,8 @@ def _stay(cluster: LocalCluster) -> None:
 def _wait_for_signal(cluster: LocalCluster) -> None:
     """Wait for Ctrl-C or SIGTERM, or until all programs have exited."""
     stop = threading.Event()
-
-    def on_signal(_number: int, _frame: FrameType | None) -> None:
-        stop.set()
-
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, on_signal)
+        signal.signal(number, lambda *_: stop.set())
     while cluster.running() and not stop.wait(POLL_S):
         pass
 
@@ -210,14 +198,13 @@ def _wait_for_signal(cluster: LocalCluster) -> None:
     help="File for the time and latency of each operation, which 'casstat record --client FILE' imports.",
 )
 @in_folder
-def run_load(rate: float, duration_s: float, results: Path | None, folder: Path) -> None:
+def run_load(rate: float, duration_s: float, results: Path | None, cluster: LocalCluster) -> None:
     """Run a load on the cluster for a limited time
 
     Half of the operations are reads, half are writes. They are due at a constant rate; the latency of each is measured
     from when it was due.
     """
     demo_cluster.require_driver("demo load")
-    cluster = LocalCluster(folder, cache_folder(os.environ))
     plan = cluster.plan()
     if plan is None or not any(name.startswith("node") for name in cluster.running()):
         raise DemoError(f"no demo cluster is running (hint: run '{cluster.command('up')}')")
@@ -230,12 +217,11 @@ def run_load(rate: float, duration_s: float, results: Path | None, folder: Path)
 @command.command()
 @click.argument("node")
 @in_folder
-def start(node: str, folder: Path) -> None:
+def start(node: str, cluster: LocalCluster) -> None:
     """Start one node of the cluster
 
     NODE is its name (node2), number or address. The command returns when the node accepts clients.
     """
-    cluster = LocalCluster(folder, cache_folder(os.environ))
     number = cluster.existing_plan().number_of(node)
     if node_name(number) in cluster.running():
         click.echo(f"{node_name(number)} is already running")
@@ -251,12 +237,11 @@ def start(node: str, folder: Path) -> None:
 @command.command()
 @click.argument("node")
 @in_folder
-def stop(node: str, folder: Path) -> None:
+def stop(node: str, cluster: LocalCluster) -> None:
     """Stop one node of the cluster, and keep its data
 
     NODE is its name (node2), number or address. The other nodes and the load continue.
     """
-    cluster = LocalCluster(folder, cache_folder(os.environ))
     number = cluster.existing_plan().number_of(node)
     if not cluster.stop_node(number):
         click.echo(f"{node_name(number)} is not running")
@@ -268,9 +253,8 @@ def stop(node: str, folder: Path) -> None:
 @command.command()
 @click.option("--keep", is_flag=True, help="Keep the data for the next `up`.")
 @in_folder
-def down(keep: bool, folder: Path) -> None:
+def down(keep: bool, cluster: LocalCluster) -> None:
     """Stop the cluster and its load, and delete its data"""
-    cluster = LocalCluster(folder, cache_folder(os.environ))
     stopped = cluster.down()
     if not keep:
         cluster.remove()
@@ -279,12 +263,11 @@ def down(keep: bool, folder: Path) -> None:
 
 @command.command()
 @in_folder
-def status(folder: Path) -> None:
+def status(cluster: LocalCluster) -> None:
     """Print which of the cluster's processes are running
 
     The exit code is 1 unless all nodes are running.
     """
-    cluster = LocalCluster(folder, cache_folder(os.environ))
     plan, running = cluster.plan(), cluster.running()
     if plan is None:
         click.echo("no demo cluster")

@@ -21,8 +21,8 @@ from cli.setup.demo.demo_cluster import (
     PLAN_FILE,
     LocalCluster,
     Plan,
-    check,
     first_jmx_port,
+    prometheus_program,
     shown_name,
     state_folder,
     write_configuration,
@@ -38,7 +38,7 @@ from exporters.metrics_page.metric_family import DEFAULT_S
 def test_without_prometheus_nothing_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(DemoError, match=r"prometheus: not found in PATH .*systemctl disable"):
-        check()
+        prometheus_program()
     result = CliRunner().invoke(command, ["up", "--with", "prometheus", "--dir", str(tmp_path / "demo")])
     assert isinstance(result.exception, DemoError)
     assert not (tmp_path / "demo").exists()

@@ -236,10 +236,7 @@ class LocalCluster:
         `metrics` is the HOST:PORT of the load's metrics endpoint, or "". A running load is replaced if its parameters
         differ.
         """
-        plan = self.plan()
-        if plan is None:
-            return
-        arguments = ["load", *plan.addresses()]
+        arguments = ["load", *self.existing_plan().addresses()]
         arguments += [RATE, str(rate), "--tables", "3", "--counts", str(self.counts)]
         arguments += ["--metrics", metrics] if metrics else []
         running = read_pid_file(self._pid_file(LOAD))
@@ -352,11 +349,6 @@ SCRAPES, EVALUATIONS = "1s", "5s"
 JOURNAL_LIMIT = "200M"
 
 
-def check() -> None:
-    """Raise DemoError if Prometheus is not in PATH."""
-    _program()
-
-
 def start(cluster: LocalCluster, nodes: Sequence[NodeSpec], load: str, progress: Progress) -> list[str]:
     """Start the agents and Prometheus; return lines with their URLs. Raises DemoError if one of them does not start.
 
@@ -370,7 +362,7 @@ def start(cluster: LocalCluster, nodes: Sequence[NodeSpec], load: str, progress:
     if "prometheus" not in cluster.running():
         require_free(first, PORT)
     url = f"http://{first}:{PORT}"
-    command = [_program(), f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data"]
+    command = [prometheus_program(), f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data"]
     command += [f"--web.listen-address={first}:{PORT}"]
     cluster.start_program("prometheus", command)
     cluster.wait("prometheus", lambda: _ready(url), progress)
@@ -412,7 +404,8 @@ def _start_agent(cluster: LocalCluster, spec: NodeSpec, progress: Progress) -> N
     cluster.wait(name, lambda: listens(spec.address, AGENT_PORT), progress)
 
 
-def _program() -> str:
+def prometheus_program() -> str:
+    """Return the path of Prometheus. Raises DemoError if it is not in PATH."""
     program = shutil.which("prometheus")
     if program is None:
         raise DemoError(

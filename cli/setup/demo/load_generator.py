@@ -14,7 +14,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from cassandra import ConsistencyLevel, DriverException
@@ -212,12 +211,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--only-these", action="store_true", help="send operations only to these addresses")
     options = parser.parse_args(arguments)
     stop = threading.Event()
-
-    def on_signal(_number: int, _frame: FrameType | None) -> None:
-        stop.set()
-
-    signal.signal(signal.SIGTERM, on_signal)
-    signal.signal(signal.SIGINT, on_signal)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
     load = Load(
         options.addresses,
         keyspace=options.keyspace,
