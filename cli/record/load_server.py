@@ -68,4 +68,4 @@ class LoadServer:
         for text in self._clients:
             # A file that does not exist yet may appear later.
             with suppress(CasstatError):
-                yield from ((file.path, file.choice) for file in expanded(text))
+                yield from expanded(text)

@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from math import inf
@@ -53,14 +53,6 @@ WAITING_COMMANDS = ("sleep",)
 FILES_FOLDER = "files"
 
 
-@dataclass(frozen=True)
-class ResultFile:
-    """A file to import, and what the user states about it."""
-
-    path: Path
-    choice: FormatChoice = field(default_factory=FormatChoice)
-
-
 def require_valid_choices(texts: Sequence[str]) -> None:
     """Raise click.BadParameter if a text (see `expanded`) has options that its format does not accept."""
     with errors_as(partial(click.BadParameter, param_hint="--client"), ClientFormatError):
@@ -68,26 +60,27 @@ def require_valid_choices(texts: Sequence[str]) -> None:
             choice_of(text)
 
 
-def expanded(text: str) -> list[ResultFile]:
-    """Return the files that `FILE`, `FORMAT:FILE` or `FORMAT,OPTION=VALUE:FILE` names. Raises CasstatError.
+def expanded(text: str) -> list[tuple[Path, FormatChoice]]:
+    """Return the files that `FILE`, `FORMAT:FILE` or `FORMAT,OPTION=VALUE:FILE` names, and what it states about them.
 
-    FILE may be a shell pattern.
+    FILE may be a shell pattern. Raises CasstatError.
     """
     with errors_as(CasstatError, ClientFormatError):
         choice, path = choice_of(text)
     with file_errors(path, CasstatError):
         if path.exists():
-            return [ResultFile(path, choice)]
+            return [(path, choice)]
     names = sorted(glob.glob(str(path), recursive=True))  # noqa: PTH207 - the pattern may be absolute
     if not names:
         raise CasstatError(f"{path}: no such file")
-    return [ResultFile(Path(name), choice) for name in names]
+    return [(Path(name), choice) for name in names]
 
 
 def imported(
     folder: Path,
     run: Run,
-    file: ResultFile,
+    path: Path,
+    choice: FormatChoice,
     client_clock_s: float | None = None,
     load_s: float | None = None,
     read: Reading = read_limited,
@@ -101,10 +94,9 @@ def imported(
     is unknown. `read` reads the file. The secrets that `redactor` recognises, for instance in the names of operations,
     are replaced. Raises CasstatError.
     """
-    path = file.path
     try:
         _require_regular(path)
-        result = _read(run, path, file.choice, read)
+        result = _read(run, path, choice, read)
         result = _on_run_clock(folder, run, path, result) if client_clock_s is None else result.shifted(-client_clock_s)
         result = replace(result, source=_source(folder, path), checksum=_checksum(path))
         times = _load_times(folder, run, path, load_s)
@@ -151,8 +143,8 @@ def import_after_run(
     ignored if they are not the results of a known load generator. Prints why any other file cannot be imported.
     """
     for text in texts:
-        for file in _attempt(partial(expanded, text), "--client ") or ():
-            _attempt(partial(_import_from_run, folder, run, file, load_s, redactor), "--client ")
+        for path, choice in _attempt(partial(expanded, text), "--client ") or ():
+            _attempt(partial(_import_from_run, folder, run, path, choice, load_s, redactor), "--client ")
     hosts = [host.results for host in run.client_hosts if host.results]
     for results in hosts:
         for path in sorted((folder / results / FILES_FOLDER).rglob("*")):
@@ -170,26 +162,32 @@ def _attempt(step: Callable[[], Result], prefix: str = "") -> Result | None:
         return None
 
 
-def _import_from_run(folder: Path, run: Run, file: ResultFile, load_s: float | None, redactor: Redactor) -> None:
-    _require_from_run(run, file.path)
-    _import(folder, run, file, load_s, redactor)
+def _import_from_run(
+    folder: Path, run: Run, path: Path, choice: FormatChoice, load_s: float | None, redactor: Redactor
+) -> None:
+    """Import a file, unless it was last changed before the run's command began. Raises CasstatError."""
+    with file_errors(path, CasstatError):
+        changed_s = _changed_s(run, path)
+    if max(changed_s) < _command_times(run).begin_s:
+        raise CasstatError(f"{path}: last changed before the command began (hint: check the load generator's options)")
+    _import(folder, run, path, choice, load_s, redactor)
 
 
-def _import(folder: Path, run: Run, file: ResultFile, load_s: float | None, redactor: Redactor) -> None:
+def _import(folder: Path, run: Run, path: Path, choice: FormatChoice, load_s: float | None, redactor: Redactor) -> None:
     """Import a file in a way that cannot disturb this process, and print the result's notes. Raises CasstatError."""
     try:
-        result = imported(folder, run, file, load_s=load_s, read=read_isolated, redactor=redactor)
+        result = imported(folder, run, path, choice, load_s=load_s, read=read_isolated, redactor=redactor)
     except CasstatError as error:
-        hint = "" if "(hint: " in str(error) else f" (hint: 'casstat import {folder} {file.path}' imports it later)"
+        hint = "" if "(hint: " in str(error) else f" (hint: 'casstat import {folder} {path}' imports it later)"
         raise CasstatError(redactor.text(f"{error}{hint}")) from None
     for text in result.notes:
-        note(redactor.text(f"{file.path}: {one_line(text)}"))
+        note(redactor.text(f"{path}: {one_line(text)}"))
 
 
 def _import_recognised(folder: Path, run: Run, path: Path, load_s: float | None, redactor: Redactor) -> None:
     """Import a file if its format is recognised. Raises CasstatError."""
     if form := _recognised(path):
-        _import(folder, run, ResultFile(path, FormatChoice(form)), load_s, redactor)
+        _import(folder, run, path, FormatChoice(form), load_s, redactor)
 
 
 def _import_output(
@@ -216,14 +214,6 @@ def _have_files(folder: Path, results: str, hosts: Sequence[str]) -> bool:
     if results:
         return any(source.startswith(f"{results}/{FILES_FOLDER}/") for source in sources)
     return any(source != LOG_FILE and not source.startswith(tuple(f"{host}/" for host in hosts)) for source in sources)
-
-
-def _require_from_run(run: Run, path: Path) -> None:
-    """Raise CasstatError if a file was last changed before the run's command began."""
-    with file_errors(path, CasstatError):
-        changed_s = _changed_s(run, path)
-    if max(changed_s) < _command_times(run).begin_s:
-        raise CasstatError(f"{path}: last changed before the command began (hint: check the load generator's options)")
 
 
 def _changed_s(run: Run, path: Path) -> list[float]:

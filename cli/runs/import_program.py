@@ -50,9 +50,9 @@ def _imported(
     errors: list[CasstatError] = []
     for text in texts:
         try:
-            for file in expanded(text):
+            for path, choice in expanded(text):
                 try:
-                    results.append(imported(folder, run, file, client_clock_s, redactor=redactor))
+                    results.append(imported(folder, run, path, choice, client_clock_s, redactor=redactor))
                 except CasstatError as error:
                     errors.append(error)
         except CasstatError as error:
