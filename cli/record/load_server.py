@@ -40,8 +40,7 @@ class LoadServer:
         self._thread = threading.Thread(target=self._follow, name="client results")
 
     def __enter__(self) -> "LoadServer":
-        host, port = self._server.address
-        note(f"serving the client's metrics on http://{f'[{host}]' if ':' in host else host}:{port}/metrics")
+        note(f"serving the client's metrics on {self._server.url}/metrics")
         self._thread.start()
         return self
 

@@ -230,8 +230,7 @@ def _serving(listen: str, agents: Sequence[SimulatedAgent]) -> Iterator[None]:
         server = Server(app, with_default_host(listen), None, note, len(agents) + OTHER_CONNECTIONS)
     except ListenError as error:
         raise CasstatError(f"--listen {error}") from None
-    host, port = server.address
-    note(f"serving the list of all pages on http://{f'[{host}]' if ':' in host else host}:{port}{TARGETS}")
+    note(f"serving the list of all pages on {server.url}{TARGETS}")
     try:
         yield
     finally:

@@ -96,6 +96,12 @@ class Server:
         self._thread = threading.Thread(target=self._run, name="http", daemon=True)
         self._thread.start()
 
+    @property
+    def url(self) -> str:
+        """The URL of the server, which listens on a host and a port and has no TLS."""
+        host, port = self.address
+        return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
     def stop(self) -> None:
         """Close the listener and all connections, including event streams; return within about a second."""
         self._serving.stop()
