@@ -44,15 +44,13 @@ def preflight(
 
     Raises CasstatError if no node can be recorded or, with `require_all`, if any node cannot be recorded.
     """
-    connections = [clients.client(agent) for agent in agents.journals]
-    nodes = nodes_of_agents(connections, wall_s)
-    states = _states(connections, nodes)
-    if any(journal or agent.tunnel for agent, journal in agents.journals.items()):
-        # An agent that `record` started knows its node's name only after its first tick.
+    with clients.connected(agents.journals) as connections:
         nodes = nodes_of_agents(connections, wall_s)
-    memberships = memberships_of(connections, nodes)
-    for client in connections:
-        client.close()
+        states = _states(connections, nodes)
+        if any(journal or agent.tunnel for agent, journal in agents.journals.items()):
+            # An agent that `record` started knows its node's name only after its first tick.
+            nodes = nodes_of_agents(connections, wall_s)
+        memberships = memberships_of(connections, nodes)
     problems = [
         agents.described(node.problem or ("" if state.answers else f"{node.address}: Cassandra does not answer"))
         for node, state in zip(nodes, states, strict=True)
@@ -86,12 +84,8 @@ def _others_hint(agents: RunAgents) -> str:
 
 def wait_for_answers(agents: Sequence[NodeAddress], clients: AgentClients) -> bool:
     """Return whether any agent's Cassandra answers, after waiting up to FIRST_TICK_S for agents just started."""
-    connections = [clients.client(agent) for agent in agents]
-    try:
+    with clients.connected(agents) as connections:
         return any(state.answers for state in _states(connections, nodes_of_agents(connections)))
-    finally:
-        for client in connections:
-            client.close()
 
 
 def _states(clients: Sequence[AgentClient], nodes: Sequence[RunNode]) -> list[AgentState]:

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +18,7 @@ from cli.runs.agent_clients import AgentClients
 from cli.runs.fetch_program import Progress
 from cli.runs.marks_file import MarksReader
 from collector.agents.addresses import NodeAddress
-from collector.agents.agent_client import AgentClient, AgentRuns
+from collector.agents.agent_client import AgentRuns
 from collector.agents.agent_nodes import description_of, last_tick_s, membership_of
 from collector.agents.fetching import FetchRange, fetched, wanted_range
 from collector.file_access import file_errors
@@ -83,7 +83,7 @@ class Recorder:
         `execute` runs the command; its words and its duration are for the run's file. Raises CasstatError.
         """
         reached = [agent for agent, node in zip(self._agents, self._nodes, strict=True) if not node.problem]
-        runs = AgentRuns(self._new_clients(reached), note)
+        runs = AgentRuns([self._clients.client(agent) for agent in reached], note)
         ended = threading.Event()
         forwarding = threading.Thread(target=self._forward_marks, args=(runs, ended), name="marks")
         with ExitStack() as stack:
@@ -178,32 +178,25 @@ class Recorder:
         nodes = {node.address: node for node in self._nodes}
         descriptions: dict[str, Mapping[str, Any]] = {}
         first_s: dict[str, float] = {}
-        clients = self._new_clients(agents)
-        waiting = list(clients)
         slowest_s = max((node.interval_s or 0.0 for node in self._nodes), default=0.0)
         ends_s = time.monotonic() + LAST_TICK_S + 2 * slowest_s
         try:
-            while time.monotonic() < ends_s:
-                descriptions |= {client.address.url: description_of(client) for client in waiting}
-                waiting = [
-                    client
-                    for client in waiting
-                    # Do not wait for agents that do not answer.
-                    if (tick_s := last_tick_s(descriptions[url := client.address.url])) is not None
-                    and _is_before(nodes[url], tick_s, first_s.setdefault(url, tick_s), command_end_s)
-                ]
-                if not waiting:
-                    break
-                time.sleep(POLL_S)
+            with self._clients.connected(agents) as waiting:
+                while waiting and time.monotonic() < ends_s:
+                    descriptions |= {client.address.url: description_of(client) for client in waiting}
+                    waiting = [
+                        client
+                        for client in waiting
+                        # Do not wait for agents that do not answer.
+                        if (tick_s := last_tick_s(descriptions[url := client.address.url])) is not None
+                        and _is_before(nodes[url], tick_s, first_s.setdefault(url, tick_s), command_end_s)
+                    ]
+                    if waiting:
+                        time.sleep(POLL_S)
         except KeyboardInterrupt:
             note("interrupted; the last tick may be missing")
         finally:
-            for client in clients:
-                client.close()
             self._memberships += [membership_of(url, content) for url, content in descriptions.items()]
-
-    def _new_clients(self, agents: Iterable[NodeAddress]) -> list[AgentClient]:
-        return [self._clients.client(agent) for agent in agents]
 
     def _change(self, **fields: Any) -> None:
         """Change fields of the run, and write its file. Raises CasstatError."""

@@ -1,7 +1,8 @@
 """Clients for the agents that the user names on the command line."""
 
 import ssl
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 
 import click
@@ -48,6 +49,12 @@ class AgentClients:
         """Return a new client for fetching; it retries for up to TUNNEL_PATIENCE_S while its tunnel is broken."""
         patience_s = TUNNEL_PATIENCE_S if address.tunnel else 0.0
         return AgentClient(address, self.access_to(address), self.tls, patience_s)
+
+    @contextmanager
+    def connected(self, addresses: Iterable[NodeAddress]) -> Iterator[list[AgentClient]]:
+        """Yield a new client for each agent; they are closed at the end of the block."""
+        with ExitStack() as stack:
+            yield [stack.enter_context(closing(self.client(address))) for address in addresses]
 
     def addresses(self, nodes: Sequence[str]) -> list[NodeAddress]:
         """Return the addresses of the nodes, without duplicates. Raises click.UsageError."""

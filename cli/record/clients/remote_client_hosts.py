@@ -315,10 +315,8 @@ class RemoteClientHosts:
 
     def _introduced(self, spools: Sequence[str]) -> list[ClientHost]:
         """Return the hosts with the offsets of their clocks. Raises CasstatError."""
-        clients = [self._clients.client(agent) for agent in self._agents]
-        nodes = nodes_of_agents(clients, self._clock.now_s)
-        for client in clients:
-            client.close()
+        with self._clients.connected(self._agents) as clients:
+            nodes = nodes_of_agents(clients, self._clock.now_s)
         problems = [node.problem for node in nodes if node.problem]
         if problems:
             raise CasstatError(one_line("; ".join(problems)))
