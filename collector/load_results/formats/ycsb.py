@@ -47,12 +47,13 @@ def read(file: SourceFile) -> ClientResult:
     run = _LastRun()
     for line in output_lines(file.path):
         run.add(line)
-    is_intended = run.is_intended or bool(_INTENDED.search(" ".join(file.times.words)))
-    summary = Summary(run.measurements, is_intended=is_intended)
+    summary = Summary(run.measurements)
     run_times = _run_times(run, summary.length_s, file)
-    operations = tuple(_operations(run, summary, run_times, is_intended=is_intended))
+    operations = list(_operations(run, summary, run_times))
     if not operations:
         raise ClientFormatError("the last run has no operations (hint: YCSB prints its summary when it ends)")
+    if run.is_intended or _INTENDED.search(" ".join(file.times.words)):
+        operations = [operation.changed(ClientInterval.as_response) for operation in operations]
     notes = (*run.notes(), *run_times.notes, *summary.notes())
     result = file.result("YCSB", operations, notes, summary.stated(), estimated_clock=run_times.is_estimated)
     return result.shifted(run_times.begin_s)
@@ -63,9 +64,9 @@ FORMATS = (Format("ycsb", recognises, read, follows_output=True, clock=ResultClo
 
 # YCSB's measurements: which operation each belongs to, and the totals that the summary states. YCSB measures failed
 # operations apart from the others, as `READ-FAILED` or `READ-NOT_FOUND`. With `measurement.interval=both`, it measures
-# each operation twice: `READ` has service times and `Intended-READ` response times; with `intended`, `READ` has
-# response times. With two kinds of measurement, such as `hdrhistogram+histogram`, it measures each operation twice,
-# too: as `HdrREAD` and `BucketREAD`.
+# each operation twice: `READ` has service times and `Intended-READ` response times; with `intended`, there is only
+# `READ`, which has response times. With two kinds of measurement, such as `hdrhistogram+histogram`, it measures each
+# operation twice, too: as `HdrREAD` and `BucketREAD`.
 
 UNITS_S = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3}
 RUN_TIME, THROUGHPUT = "RunTime(ms)", "Throughput(ops/sec)"
@@ -94,15 +95,11 @@ class Measured:
     operation: str
     failure: str | None
     is_response: bool
-    repeats: bool
-    """Whether another measurement counts the same operations."""
+    """Whether it has response times; another measurement then counts the same operations."""
 
 
-def measured_by(names: Collection[str], *, is_intended: bool) -> dict[str, Measured]:
-    """Return what the measurements with these names measure; those that are not counted are left out.
-
-    `is_intended` states whether measurements without a prefix have response times.
-    """
+def measured_by(names: Collection[str]) -> dict[str, Measured]:
+    """Return what the measurements with these names measure; those that are not counted are left out."""
     plain = {
         name: re.sub(r"^Hdr(?=[A-Z])", "", name)
         for name in names
@@ -115,27 +112,22 @@ def measured_by(names: Collection[str], *, is_intended: bool) -> dict[str, Measu
         if own in NOT_COUNTED or operation in NOT_COUNTED:
             continue
         is_failure = operation in _OPERATIONS or operation in plain.values()
-        repeats = own != text
-        measured[name] = Measured(
-            operation if is_failure else own,
-            ("" if kind == "FAILED" else label_of(kind)) if is_failure else None,
-            repeats or is_intended,
-            repeats,
-        )
+        failure = ("" if kind == "FAILED" else label_of(kind)) if is_failure else None
+        measured[name] = Measured(operation if is_failure else own, failure, own != text)
     return measured
 
 
 def ycsb_tag(name: str) -> str:
     """Return a tag for the histograms of the YCSB log that a comment names. Raises ValueError if it is not counted."""
-    measured = measured_by([name], is_intended=False).get(name)
+    measured = measured_by([name]).get(name)
     if measured is None:
         raise ValueError(
             f"{one_line(name)} is not counted: it is no operation, or is made of operations with other logs"
         )
-    if measured.failure is not None and measured.repeats:
+    if measured.failure is not None and measured.is_response:
         raise ValueError(f"{one_line(name)} has the operations of the log without {INTENDED}, which count once")
     kind = SERVICE if measured.failure is None else FAILED
-    return f"{measured.operation}-{RESPONSE if measured.repeats else kind}"
+    return f"{measured.operation}-{RESPONSE if measured.is_response else kind}"
 
 
 @dataclass
@@ -154,7 +146,7 @@ class Total:
 class Summary:
     """The measurements that YCSB prints at its end, by name. Raises ValueError if a number is impossible."""
 
-    def __init__(self, measurements: Mapping[str, Values], *, is_intended: bool) -> None:
+    def __init__(self, measurements: Mapping[str, Values]) -> None:
         self.totals: defaultdict[str, Total] = defaultdict(Total)
         self._notes: list[str] = []
         self._overall = dict(measurements.get("OVERALL", ()))
@@ -163,9 +155,9 @@ class Summary:
         counted = [
             name for name, values in measurements.items() if any(key.endswith("Operations") for key, _ in values)
         ]
-        measured = measured_by(counted, is_intended=is_intended)
+        measured = measured_by(counted)
         for name, what in measured.items():
-            if what.failure is not None and not what.repeats:
+            if what.failure is not None and not what.is_response:
                 self.totals[what.operation].errors[what.failure] += _count(measurements[name])
         for name, what in measured.items():
             if what.failure is None:
@@ -177,7 +169,7 @@ class Summary:
             total.stated_s[what.is_response] = _stated_s(values)
             self._kinds |= {_BUCKETED for key, _ in values if key.startswith(_BUCKETED)}
             self._kinds |= {"series" for key, value in values if key.isdigit() and "." in value}
-        if what.repeats:
+        if what.is_response:
             return
         returns = {key.partition("=")[2]: int(decimal(text)) for key, text in values if key.startswith("Return=")}
         # The return codes are counted with 32 bits.
@@ -389,10 +381,10 @@ def _zone_s(first_s: float, last_s: float, times: CommandTimes) -> float | None:
     return None
 
 
-def _operations(run: _LastRun, summary: Summary, run_times: _RunTimes, *, is_intended: bool) -> Iterator[Operation]:
+def _operations(run: _LastRun, summary: Summary, run_times: _RunTimes) -> Iterator[Operation]:
     """Yield the operations, whose times count from the beginning of the run."""
     blocks = dict.fromkeys(name for status in run.statuses for name in status.blocks)
-    measured = measured_by(blocks, is_intended=is_intended)
+    measured = measured_by(blocks)
     names = sorted({*summary.totals, *(what.operation for what in measured.values())})
     offsets_s = run_times.offsets_s
     together: tuple[ClientInterval, ...] = ()
@@ -417,9 +409,9 @@ def _row(status: _Status, offset_s: float, measured: dict[str, Measured], total:
     for name, what in measured.items():
         count, stated = status.blocks.get(name, (0, {}))
         if what.failure is not None:
-            row.errors[what.failure or code] += 0 if what.repeats else count
+            row.errors[what.failure or code] += 0 if what.is_response else count
             continue
-        row.completed += 0 if what.repeats else count
+        row.completed += 0 if what.is_response else count
         if count:
             row.stated_s[what.is_response] = {key: stated_latency_s(value, 1e-6) for key, value in stated.items()}
     return row.interval(offset_s)
