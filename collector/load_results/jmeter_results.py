@@ -12,7 +12,6 @@ Samples of transaction controllers contain other samples, so they are counted on
 import csv
 import io
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -35,16 +34,31 @@ MAX_ELAPSED_MS = 1 << 31
 ASSERTION = "assertion failed"
 
 
+class LabelSamples(OperationTimes):
+    """Samples by label and second; `number` is how many have been added."""
+
+    number = 0
+
+    def add_completed(self, label: bytes, second: int, counts_by_ms: Mapping[int, int]) -> None:
+        """Add samples that succeeded and ended within a second."""
+        counts = {elapsed_ms * NS_PER_MS: count for elapsed_ms, count in counts_by_ms.items()}
+        self.number += sum(counts.values())
+        self.add_counts(_text(label), second, counts)
+
+    def add_failed(self, label: bytes, second: int, code: bytes | None, count: int) -> None:
+        """Add samples that failed and ended within a second; `code` is the response code, None if it is not saved."""
+        self.number += count
+        self.add_error_count(_text(label), second, _text(_kind(code)), count)
+
+
 class JmeterSamples:
-    """The samples of a file by label and second."""
+    """The samples of a file: those of transaction controllers, and `plain` ones."""
 
     def __init__(self) -> None:
+        self.plain, self.transactions = LabelSamples(), LabelSamples()
         self.sub_results = 0
         # Samples that may be those of transaction controllers, which cannot be recognised.
         self.containers = 0
-        # By whether they are those of transaction controllers.
-        self._times = {False: OperationTimes(), True: OperationTimes()}
-        self._counts = Counter[bool]()
         self._seconds: range | None = None
 
     def extend(self, first_second: int, last_second: int) -> None:
@@ -52,44 +66,29 @@ class JmeterSamples:
         known = self._seconds or range(first_second, last_second + 1)
         self._seconds = checked_seconds(min(known.start, first_second), max(known.stop - 1, last_second))
 
-    def add(self, label: bytes, second: int, counts_by_ms: Mapping[int, int], *, is_transaction: bool) -> None:
-        """Add samples that succeeded and ended within a second."""
-        counts = {elapsed_ms * NS_PER_MS: count for elapsed_ms, count in counts_by_ms.items()}
-        self._counts[is_transaction] += sum(counts.values())
-        self._times[is_transaction].add_counts(_text(label), second, counts)
-
-    def add_errors(self, label: bytes, second: int, code: bytes | None, count: int, *, is_transaction: bool) -> None:
-        """Add samples that failed and ended within a second; `code` is the response code, None if it is not saved."""
-        self._counts[is_transaction] += count
-        self._times[is_transaction].add_error_count(_text(label), second, _text(_kind(code)), count)
-
-    def add_time(self, end_ms: int, elapsed_ms: int, *, is_transaction: bool) -> None:
-        """Note when a sample ended; at least the first sample and the last one of each second must be noted."""
-        self._times[is_transaction].add_time(end_ms / MS_PER_S, elapsed_ms / MS_PER_S)
-
     def take(self) -> tuple[Operation, ...]:
         """Return the total of each label's samples since the last call, and forget them.
 
         The samples of transaction controllers are returned until the first other sample has been added.
         """
         self._seconds = None
-        transactions = self._times[True].take()
-        return self._times[False].take() if self._counts[False] else transactions
+        transactions = self.transactions.take()
+        return self.plain.take() if self.plain.number else transactions
 
     def result(self, file: SourceFile, notes: list[str]) -> ClientResult:
         """Return the samples as the result in a file. Raises ClientFormatError."""
-        times = self._times[not self._counts[False]]
-        all_notes = [*notes, *self._notes(), *times.notes("sample")]
-        return times.result(file, "JMeter", all_notes, empty="the file has no samples")
+        counted = self.plain if self.plain.number else self.transactions
+        all_notes = [*notes, *self._notes(), *counted.notes("sample")]
+        return counted.result(file, "JMeter", all_notes, empty="the file has no samples")
 
     def _notes(self) -> list[str]:
-        transactions = count_text(self._counts[True], "transaction controller sample")
+        transactions = count_text(self.transactions.number, "transaction controller sample")
         notes = {
             f"{transactions} counted as operations, because the file has no other samples": (
-                self._counts[True] and not self._counts[False]
+                self.transactions.number and not self.plain.number
             ),
-            f"{transactions} not counted; the samples inside them are counted instead": all(
-                self._counts[is_transaction] for is_transaction in (False, True)
+            f"{transactions} not counted; the samples inside them are counted instead": (
+                self.transactions.number and self.plain.number
             ),
             f"{count_text(self.sub_results, 'sub-result')} not counted; the samples that contain them are counted "
             "instead": self.sub_results,

@@ -11,7 +11,7 @@ from collector.arrow import csv, csv_table, pa, pc
 from collector.load_results import jmeter_results as jtl
 from collector.load_results.client_format import ClientFormatError
 from collector.load_results.client_result import Operation
-from collector.load_results.jmeter_results import MS_PER_S, JmeterSamples, JtlTimes, Layout
+from collector.load_results.jmeter_results import MS_PER_S, JmeterSamples, JtlTimes, LabelSamples, Layout
 from collector.printable import one_line
 
 # Sub-results, which no column of the CSV distinguishes from other rows. JMeter writes a sample, then its sub-results,
@@ -131,10 +131,13 @@ class JmeterTable:
             self.samples.containers += rows.count_containers()
         sub_results = self._sub_result_flags(rows)
         self.samples.sub_results += int(sub_results.sum())
-        for is_transaction, selected in ((False, ~rows.transactions & ~sub_results), (True, rows.transactions)):
-            self._add_times(rows, selected, is_transaction)
-            self._add_completed(rows, selected & rows.succeeded, is_transaction)
-            self._add_failed(rows, selected & ~rows.succeeded, is_transaction)
+        for samples, selected in (
+            (self.samples.plain, ~rows.transactions & ~sub_results),
+            (self.samples.transactions, rows.transactions),
+        ):
+            _add_times(samples, rows, selected)
+            _add_completed(samples, rows, selected & rows.succeeded)
+            _add_failed(samples, rows, selected & ~rows.succeeded)
 
     def _parsed(self, block: bytes) -> pa.Table:
         try:
@@ -161,43 +164,6 @@ class JmeterTable:
             self._last = {}
         flags[~rows.transactions] = [self._sub_results.is_sub_result(*row) for row in rows.timed()]
         return flags
-
-    def _add_times(self, rows: "_Rows", selected: Flags, is_transaction: bool) -> None:
-        """Note the first sample and the last one of each second."""
-        ends = rows.ends[selected]
-        if not len(ends):
-            return
-        first = int(ends.argmin())
-        elapsed_ms = int(rows.elapsed[selected][first])
-        self.samples.add_time(int(ends[first]), elapsed_ms, is_transaction=is_transaction)
-        ordered = np.sort(ends)
-        lasts = ordered[np.flatnonzero(np.diff(ordered // MS_PER_S, append=-1))]
-        for end_ms in lasts.tolist():
-            self.samples.add_time(end_ms, 0, is_transaction=is_transaction)
-
-    def _add_completed(self, rows: "_Rows", selected: Flags, is_transaction: bool) -> None:
-        elapsed = rows.elapsed[selected]
-        limit = int(elapsed.max(initial=0)) + 1
-        groups = rows.groups(selected, limit)
-        keys, counts = np.unique(groups * limit + elapsed, return_counts=True)
-        begins = np.flatnonzero(np.diff(keys // limit, prepend=-1)).tolist()
-        durations, numbers = (keys % limit).tolist(), counts.tolist()
-        for begin, end in zip(begins, [*begins[1:], len(keys)], strict=False):
-            code, second = divmod(int(keys[begin]) // limit, rows.span)
-            counts_by_ms = dict(zip(durations[begin:end], numbers[begin:end], strict=True))
-            label = rows.labels.names[code]
-            self.samples.add(label, rows.first + second, counts_by_ms, is_transaction=is_transaction)
-
-    def _add_failed(self, rows: "_Rows", selected: Flags, is_transaction: bool) -> None:
-        kinds = len(rows.response_codes.names)
-        groups = rows.groups(selected, kinds)
-        keys, counts = np.unique(groups * kinds + rows.response_codes.codes[selected], return_counts=True)
-        for key, count in zip(keys.tolist(), counts.tolist(), strict=True):
-            group, kind = divmod(key, kinds)
-            code, second = divmod(group, rows.span)
-            label = rows.labels.names[code]
-            response = rows.response_codes.names[kind] if "responseCode" in self._columns else None
-            self.samples.add_errors(label, rows.first + second, response, count, is_transaction=is_transaction)
 
 
 class _Texts:
@@ -229,6 +195,7 @@ class _Rows:
         self.succeeded: Flags = table.column("success").to_numpy()
         self.labels, self._threads = _Texts(table, "label"), _Texts(table, "threadName")
         self.response_codes = _Texts(table, "responseCode")
+        self.has_response_codes = "responseCode" in table.column_names
         self.transactions: Flags = np.zeros(table.num_rows, bool)
         if "responseMessage" in table.column_names:
             self.transactions = pc.starts_with(table.column("responseMessage"), jtl.TRANSACTION).to_numpy()
@@ -285,6 +252,42 @@ class _Rows:
         labels = [self.labels.names[code] for code in self.labels.codes[others]]
         begins, ends = self.begins[others].tolist(), self.ends[others].tolist()
         return list(zip(threads, labels, begins, ends, strict=True))
+
+
+def _add_times(samples: LabelSamples, rows: _Rows, selected: Flags) -> None:
+    """Note the first sample and the last one of each second."""
+    ends = rows.ends[selected]
+    if not len(ends):
+        return
+    first = int(ends.argmin())
+    samples.add_time(int(ends[first]) / MS_PER_S, int(rows.elapsed[selected][first]) / MS_PER_S)
+    ordered = np.sort(ends)
+    for end_ms in ordered[np.flatnonzero(np.diff(ordered // MS_PER_S, append=-1))].tolist():
+        samples.add_time(end_ms / MS_PER_S)
+
+
+def _add_completed(samples: LabelSamples, rows: _Rows, selected: Flags) -> None:
+    elapsed = rows.elapsed[selected]
+    limit = int(elapsed.max(initial=0)) + 1
+    groups = rows.groups(selected, limit)
+    keys, counts = np.unique(groups * limit + elapsed, return_counts=True)
+    begins = np.flatnonzero(np.diff(keys // limit, prepend=-1)).tolist()
+    durations, numbers = (keys % limit).tolist(), counts.tolist()
+    for begin, end in zip(begins, [*begins[1:], len(keys)], strict=False):
+        code, second = divmod(int(keys[begin]) // limit, rows.span)
+        counts_by_ms = dict(zip(durations[begin:end], numbers[begin:end], strict=True))
+        samples.add_completed(rows.labels.names[code], rows.first + second, counts_by_ms)
+
+
+def _add_failed(samples: LabelSamples, rows: _Rows, selected: Flags) -> None:
+    names = rows.response_codes.names
+    groups = rows.groups(selected, len(names))
+    keys, counts = np.unique(groups * len(names) + rows.response_codes.codes[selected], return_counts=True)
+    for key, count in zip(keys.tolist(), counts.tolist(), strict=True):
+        group, kind = divmod(key, len(names))
+        code, second = divmod(group, rows.span)
+        response_code = names[kind] if rows.has_response_codes else None
+        samples.add_failed(rows.labels.names[code], rows.first + second, response_code, count)
 
 
 def _check_range(values: Ints, limit: int) -> None:

@@ -205,13 +205,14 @@ class _Document:
             )
         label = attributes.get("lb", "").encode(errors="replace")
         self.samples.extend(second, second)
-        self.samples.add_time(end_ms, elapsed_ms, is_transaction=is_transaction)
+        samples = self.samples.transactions if is_transaction else self.samples.plain
+        samples.add_time(end_ms / jtl.MS_PER_S, elapsed_ms / jtl.MS_PER_S)
         success = attributes.get("s", "")
         if success in jtl.TRUE:
-            self.samples.add(label, second, {elapsed_ms: 1}, is_transaction=is_transaction)
+            samples.add_completed(label, second, {elapsed_ms: 1})
         elif success in jtl.FALSE:
             code = attributes["rc"].encode(errors="replace") if "rc" in attributes else None
-            self.samples.add_errors(label, second, code, 1, is_transaction=is_transaction)
+            samples.add_failed(label, second, code, 1)
         else:
             raise ClientFormatError(f"line {self.line}: the attribute s is neither true nor false")
 
