@@ -1,12 +1,11 @@
 """Measured clock offsets are accurate to within their stated error, whatever the delays."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.agents.agent_nodes import ClockExchange, ClockOffsetError, measured_offset, offset_of
+from collector.agents.agent_nodes import ClockOffsetError, measured_offset
+from collector.runs.run import NodeClock
 
 START_S = 1_700_000_000.0
 DELAYS_S = st.floats(0, 2)
@@ -46,23 +45,33 @@ def test_the_true_offset_is_within_the_error(offset_s: float, delays: list[tuple
     assert START_S <= result.at_s <= clocks.wall_s()
 
 
+def offset_of(*exchanges: tuple[float, float, float, float]) -> NodeClock:
+    """Return the offset measured in exchanges.
+
+    Each is the time at which the request was sent, those at which the agent received and answered it, and its duration.
+    """
+    answers = iter([(received_s, answered_s) for _, received_s, answered_s, _ in exchanges])
+    sent_s = iter([sent_s for sent_s, *_ in exchanges])
+    monotonic_s = iter([time_s for *_, elapsed_s in exchanges for time_s in (0.0, elapsed_s)])
+    return measured_offset(lambda: next(answers), lambda: next(sent_s), lambda: next(monotonic_s), len(exchanges))
+
+
 def test_a_step_of_the_local_clock_during_an_exchange_does_not_change_the_error() -> None:
-    exchange = ClockExchange(sent_s=100.0, agent_received_s=105.01, agent_sent_s=105.02, elapsed_s=0.03)
-    assert offset_of([exchange]).error_s == pytest.approx(0.01)
-    assert offset_of([exchange]).offset_s == pytest.approx(5.0)
+    clock = offset_of((100.0, 105.01, 105.02, 0.03))
+    assert clock.error_s == pytest.approx(0.01)
+    assert clock.offset_s == pytest.approx(5.0)
 
 
 def test_an_exchange_with_impossible_times_is_discarded() -> None:
-    good = ClockExchange(sent_s=100.0, agent_received_s=105.01, agent_sent_s=105.02, elapsed_s=0.5)
-    negative = replace(good, agent_sent_s=104.0)
-    too_long = replace(good, agent_sent_s=105.52)
-    assert offset_of([negative, good, too_long]) == offset_of([good])
+    good = (100.0, 105.01, 105.02, 0.5)
+    negative, too_long = (100.0, 105.01, 104.0, 0.5), (100.0, 105.01, 105.52, 0.5)
+    assert offset_of(negative, good, too_long) == offset_of(good)
     for impossible in (negative, too_long):
         with pytest.raises(ClockOffsetError, match=r"the agent's clock was changed"):
-            offset_of([impossible])
+            offset_of(impossible)
 
 
 @pytest.mark.parametrize("ahead_s", [5e9, -5e9, 1e308])
 def test_an_offset_of_more_than_a_century_is_an_error(ahead_s: float) -> None:
     with pytest.raises(ClockOffsetError, match="more than a century off"):
-        offset_of([ClockExchange(100.0, 100 + ahead_s, 100 + ahead_s, 0.5)])
+        offset_of((100.0, 100 + ahead_s, 100 + ahead_s, 0.5))
