@@ -8,9 +8,9 @@ import json
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from math import inf
 from typing import Any, BinaryIO
@@ -54,55 +54,29 @@ class ClientInterruptedError(Exception):
     """The client was interrupted; all further requests fail as well."""
 
 
-class _WriteError(Exception):
-    """Writing a downloaded file failed with `error`."""
-
-    def __init__(self, error: OSError) -> None:
-        super().__init__(str(error))
-        self.error = error
-
-
 @dataclass
 class _Download:
     """The state of a download.
 
     deadline_s    the monotonic time at which the download fails.
     patience_s    how long to keep retrying without progress, even after MAX_ATTEMPTS.
+    progressed_s  the monotonic time at which the last attempt with progress ended.
     tag           the ETag of the file.
     attempts      the number of attempts that failed since the file had `reached` bytes.
-    progressed_s  the monotonic time at which the last attempt with progress ended.
     """
 
-    file: BinaryIO
-    progress: Callable[[int], None]
     deadline_s: float
-    patience_s: float = 0.0
+    patience_s: float
+    progressed_s: float
     tag: str = ""
     attempts: int = 0
     reached: int = 0
-    progressed_s: float = 0.0
 
-    def write(self, chunk: bytes) -> None:
-        """Append downloaded bytes. Raises _WriteError."""
-        with _writing():
-            self.file.write(chunk)
-        self.progress(len(chunk))
-
-    def restart(self) -> None:
-        """Discard the bytes downloaded so far. Raises _WriteError."""
-        begin = self.file.tell()
-        if begin:
-            with _writing():
-                self.file.seek(0)
-                self.file.truncate()
-            self.progress(-begin)
-        self.reached = 0
-
-    def may_continue(self) -> bool:
-        """Count a failed attempt, and return whether to try again."""
+    def may_continue(self, size_bytes: int) -> bool:
+        """Count an attempt that failed when the file had `size_bytes`, and return whether to try again."""
         self.attempts += 1
-        if self.file.tell() - self.reached >= MIN_PROGRESS_BYTES:
-            self.attempts, self.reached, self.progressed_s = 1, self.file.tell(), time.monotonic()
+        if size_bytes - self.reached >= MIN_PROGRESS_BYTES:
+            self.attempts, self.reached, self.progressed_s = 1, size_bytes, time.monotonic()
         return self.attempts < MAX_ATTEMPTS or time.monotonic() - self.progressed_s < self.patience_s
 
 
@@ -158,40 +132,49 @@ class AgentClient:
         """
         now_s = time.monotonic()
         deadline_s = now_s + MAX_START_S + size_bytes / MIN_BYTES_PER_S + self._patience_s
-        download = _Download(file, progress, deadline_s, self._patience_s, progressed_s=now_s)
+        download = _Download(deadline_s, self._patience_s, now_s)
         while True:
             try:
-                self._continue(path, download, size_bytes + MAX_GROWTH_BYTES)
+                # If the file cannot be written, the connection is closed at once.
+                with closing(self._parts(path, download, file.tell(), size_bytes + MAX_GROWTH_BYTES)) as parts:
+                    for begin, part in parts:
+                        if begin < (written := file.tell()):
+                            file.seek(begin)
+                            file.truncate()
+                            progress(begin - written)
+                            download.reached = 0
+                        file.write(part)
+                        progress(len(part))
                 return
-            except _WriteError as failed:
-                raise failed.error from None
             except AgentUnavailableError:
                 if time.monotonic() >= download.deadline_s:
                     raise AgentUnavailableError(self._text(Failure("download too slow", Reason.TIMED_OUT))) from None
-                if not download.may_continue():
+                if not download.may_continue(file.tell()):
                     raise
                 self._interrupted.wait(RETRY_DELAY_S)
 
-    def _continue(self, path: str, download: "_Download", max_bytes: int) -> None:
-        """Download the rest of a file, or all of it if the agent has replaced it.
+    def _parts(
+        self, path: str, download: _Download, begin: int, max_bytes: int
+    ) -> Generator[tuple[int, bytes], None, None]:
+        """Yield the parts of a file from `begin` on, or of all of it if the agent has replaced it, with their offsets.
 
-        Raises AgentError, ClientInterruptedError and _WriteError.
+        The first part is empty. Raises AgentError and ClientInterruptedError.
         """
-        begin = download.file.tell()
         range_headers = {"Range": f"bytes={begin}-", "If-Range": download.tag} if download.tag else {}
         with self._response(path, range_headers, deadline_s=download.deadline_s) as response:
             if response.status == http.client.REQUESTED_RANGE_NOT_SATISFIABLE and download.tag:
                 return
             if response.status not in (http.client.OK, http.client.PARTIAL_CONTENT):
                 raise self._status_error(response)
-            if response.status == http.client.OK:
-                download.restart()
             download.tag = response.headers.get("ETag", "")
+            offset = 0 if response.status == http.client.OK else begin
+            yield offset, b""
             for part in parts_of(response):
                 self.check()
-                download.write(part)
+                yield offset, part
+                offset += len(part)
                 self._connection.deadline_s = min(time.monotonic() + TIMEOUT_S, download.deadline_s)
-                if download.file.tell() > max_bytes:
+                if offset > max_bytes:
                     raise AgentError(self._text(Failure("the file is larger than its listed size")))
 
     def interrupt(self) -> None:
@@ -251,15 +234,6 @@ def _connection_to(address: NodeAddress, access: Access, tls: ssl.SSLContext | N
     if address.socket:
         return DeadlineConnection(LOCAL_HOST, None, None, access, unix_path=address.socket)
     return DeadlineConnection(address.host, address.port, tls if address.scheme == "https" else None, access)
-
-
-@contextmanager
-def _writing() -> Iterator[None]:
-    """Raise _WriteError for an OSError, to distinguish it from a connection error."""
-    try:
-        yield
-    except OSError as error:
-        raise _WriteError(error) from None
 
 
 class AgentRuns:
