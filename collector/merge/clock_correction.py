@@ -6,7 +6,7 @@ The ticks at which a node's clock was set follow from the monotonic times in its
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from math import inf
 from pathlib import Path
 from typing import NamedTuple
@@ -27,11 +27,18 @@ MIN_STEP_S = 0.5
 
 @dataclass(frozen=True)
 class ClockSegment:
-    """The ticks of a session from a sequence number on, and how far the clock was set by steps before them."""
+    """Consecutive ticks of a session between two steps of its clock.
+
+    number          the sequence number of the first tick.
+    stepped_s       how far the clock was set by the steps before.
+    begin_s, end_s  the times of the first and the last tick on the node's clock.
+    """
 
     session: str
     number: int
     stepped_s: float
+    begin_s: float
+    end_s: float
 
 
 @dataclass(frozen=True)
@@ -143,17 +150,6 @@ _SLACK_S = 1.0
 _LATE_S = 0.5
 
 
-@dataclass
-class _Segment:
-    """Consecutive ticks between two steps: the first one, by how much the clock was set there, and the time range."""
-
-    session: str
-    number: int
-    step_s: float
-    begin_s: float
-    end_s: float
-
-
 class _Begin(NamedTuple):
     """When a tick began on the node's wall clock, and when its first scrape ended on the monotonic clock."""
 
@@ -170,37 +166,26 @@ def clock_with_steps(recording: Recording, measured: Sequence[tuple[float, float
     Returns None if there are no steps, or if they do not agree with the measurements: then the monotonic clock stood
     still, for example because a virtual machine was paused. Raises OSError and TooManySeriesError.
     """
-    return _clock_of(recording, list(_segments(recording)), measured)
-
-
-def _clock_of(
-    recording: Recording, segments: Sequence[_Segment], measured: Sequence[tuple[float, float]]
-) -> ClockCorrection | None:
+    segments = _segments(recording)
     if len(segments) < 2 or not measured:
         return None
-    totals_s = list(accumulate(segment.step_s for segment in segments))
     change_s = measured[-1][1] - measured[0][1]
     node_s = measured[0][0] + measured[0][1]
     interval_s = recording.sessions[-1].head.interval_s
 
     # The first measurement was made in one of the segments that show its time, and after which the clock changed by as
     # much as was measured. If it is the only one, it was made before the steps that follow it.
-    possible = [
-        index
+    possible_s = [
+        segment.stepped_s
         for index, segment in enumerate(segments)
         if (index == 0 or segment.begin_s - interval_s <= node_s) and node_s <= segment.end_s + interval_s
-        if len(measured) == 1 or abs(totals_s[-1] - totals_s[index] - change_s) <= interval_s + _SLACK_S
+        if len(measured) == 1 or abs(segments[-1].stepped_s - segment.stepped_s - change_s) <= interval_s + _SLACK_S
     ]
-    if not possible:
+    if not possible_s:
         return None
-    stepped_s = [total_s - totals_s[possible[0]] for total_s in totals_s]
-    by_time = {measured[-1][0]: measured[-1][1] - stepped_s[-1], measured[0][0]: measured[0][1]}
-    without_steps = ClockCorrection.measured(by_time.items())
-    parts = (
-        ClockSegment(segment.session, segment.number, part_s)
-        for segment, part_s in zip(segments, stepped_s, strict=True)
-    )
-    return replace(without_steps, segments=tuple(parts))
+    segments = [replace(segment, stepped_s=segment.stepped_s - possible_s[0]) for segment in segments]
+    by_time = {measured[-1][0]: measured[-1][1] - segments[-1].stepped_s, measured[0][0]: measured[0][1]}
+    return replace(ClockCorrection.measured(by_time.items()), segments=tuple(segments))
 
 
 def corrected_span(
@@ -211,8 +196,8 @@ def corrected_span(
     `measured` is as in `clock_with_steps`. Returns None if that finds no steps. Raises OSError and TooManySeriesError.
     """
     recording = _recording_in(folder)
-    clock = None if recording is None else clock_with_steps(recording, measured)
-    if recording is None or clock is None:
+    clock = clock_with_steps(recording, measured)
+    if clock is None:
         return None
     span = TickSpan()
     for entry in _entries(recording):
@@ -227,42 +212,39 @@ def clock_parts(folder: Path, measured: Sequence[tuple[float, float]]) -> tuple[
 
     `measured` is as in `clock_with_steps`. Returns () if that finds no steps. Raises OSError and TooManySeriesError.
     """
-    recording = _recording_in(folder)
-    segments = [] if recording is None else list(_segments(recording))
-    clock = None if recording is None else _clock_of(recording, segments, measured)
-    if clock is None:
-        return ()
+    clock = clock_with_steps(_recording_in(folder), measured) or IDENTITY
     parts: list[ClockPart] = []
+    stepped_s: float | None = None
     last_s = -inf
-    for segment in segments:
+    for segment in clock.segments:
         of_segment = clock.of_tick(segment.session, segment.number)
         begin_s = of_segment.reference_s(segment.begin_s)
-        if parts and segment.step_s:
-            parts[-1] = replace(parts[-1], end_s=begin_s + _LATE_S)
-        if segment.step_s or not parts:
+        if segment.stepped_s != stepped_s:
+            if parts:
+                parts[-1] = replace(parts[-1], end_s=begin_s + _LATE_S)
             parts.append(ClockPart(last_s - _LATE_S, inf, segment.begin_s - begin_s))
-        last_s = of_segment.reference_s(segment.end_s)
+        stepped_s, last_s = segment.stepped_s, of_segment.reference_s(segment.end_s)
     return tuple(parts)
 
 
-def _recording_in(folder: Path) -> Recording | None:
-    return next(iter(recordings(sessions([folder])[0])[0]), None)
+def _recording_in(folder: Path) -> Recording:
+    """Return the first recording in a directory; one without sessions if there is none."""
+    return next(iter(recordings(sessions([folder])[0])[0]), Recording("", ()))
 
 
-def _segments(recording: Recording) -> Iterator[_Segment]:
-    current: _Segment | None = None
+def _segments(recording: Recording) -> list[ClockSegment]:
+    segments: list[ClockSegment] = []
     last: _Begin | None = None
+    stepped_s = 0.0
     for entry in _entries(recording):
         time_s, begin = entry.snapshot.tick.time_s, _begin_of(entry)
         step_s = 0.0 if last is None or begin is None else _step_s(last, begin, entry.head.interval_s)
-        if current is None or step_s or entry.head.session != current.session:
-            if current is not None:
-                yield current
-            current = _Segment(entry.head.session, entry.number, step_s, time_s, time_s)
-        current.end_s = time_s
+        stepped_s += step_s
+        if not segments or step_s or entry.head.session != segments[-1].session:
+            segments.append(ClockSegment(entry.head.session, entry.number, stepped_s, time_s, time_s))
+        segments[-1] = replace(segments[-1], end_s=time_s)
         last = begin or last
-    if current is not None:
-        yield current
+    return segments
 
 
 def _entries(recording: Recording) -> Iterator[Entry]:
