@@ -17,7 +17,7 @@ true length.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -354,18 +354,17 @@ def _empty_s(spans: Sequence[tuple[float, float]], attempts: Mapping[tuple[float
     return empty_share([attempts[span] for span in spans]) * lengths_s[0]
 
 
-def _overlapping(intervals: Sequence[ClientInterval]) -> Iterator[list[ClientInterval]]:
-    """Yield the intervals, which are in the order of their begin, in groups that overlap by more than rounding."""
-    group: list[ClientInterval] = []
+def _overlapping(intervals: Sequence[ClientInterval]) -> list[list[ClientInterval]]:
+    """Return the intervals, which are in the order of their begin, in groups that overlap by more than rounding."""
+    groups: list[list[ClientInterval]] = []
     latest: ClientInterval | None = None
     for interval in intervals:
-        if latest is not None and latest.end_s - interval.begin_s <= tolerance_s(latest, interval):
-            yield group
-            group, latest = [], None
-        group.append(interval)
-        latest = interval if latest is None else max(latest, interval, key=lambda each: each.end_s)
-    if group:
-        yield group
+        if latest is None or latest.end_s - interval.begin_s <= tolerance_s(latest, interval):
+            groups.append([])
+            latest = interval
+        groups[-1].append(interval)
+        latest = max(latest, interval, key=lambda each: each.end_s)
+    return groups
 
 
 def _note(joined: Sequence[tuple[float, float]]) -> str:

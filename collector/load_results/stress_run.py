@@ -8,12 +8,12 @@ after the last total row are missing.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
 from collector.load_results.client_format import ClientFormatError
-from collector.load_results.client_result import ClientInterval, Latency, Operation, StatedTotals, failed_note
+from collector.load_results.client_result import ClientInterval, Operation, StatedTotals, failed_note
 from collector.load_results.operation_times import MAX_INTERVALS
 from collector.load_results.parsing import MAX_LABELS, clock_s
 from collector.printable import count_text
@@ -120,8 +120,7 @@ class StressRun:
         _append(self.totals, row)
         for single, own in self._pending.items():
             # cassandra-stress counts the time of an operation from its first occurrence; use that of the total row.
-            timed = Row(own.line, row.time_s, own.operations, own.rate_per_s, own.errors, own.stated_s)
-            _append(self._singles.setdefault(single, []), timed)
+            _append(self._singles.setdefault(single, []), replace(own, time_s=row.time_s))
         self._pending.clear()
 
     def add_result(self, text: str) -> None:
@@ -263,8 +262,7 @@ class StressRun:
             for label, percentage in LATENCIES.items()
             if (text := self._result(label, name)) is not None
         }
-        latency = Latency(stated_s=stated_s) if stated_s else None
-        return ClientInterval.counted(0.0, self.exact_length_s, completed, failed, latency)
+        return ClientInterval.stated(self.exact_length_s, completed, {"": failed}, service_s=stated_s)
 
     def _result(self, label: str, name: str) -> str | None:
         """Return the text of a number in the results; None if it is missing."""
@@ -342,8 +340,7 @@ def _intervals(rows: Sequence[Row], spans: Sequence[tuple[float, float]]) -> Ite
     for from_s, until_s in spans:
         row, count = by_time.get(until_s, (_START, 0))
         completed = max(count - row.errors, 0)
-        latency = Latency(stated_s=row.stated_s) if row.stated_s else None
-        yield ClientInterval.counted(from_s, until_s, completed, row.errors, latency)
+        yield ClientInterval.stated(until_s, completed, {"": row.errors}, {}, row.stated_s, from_s)
 
 
 def _whole(text: str) -> int:

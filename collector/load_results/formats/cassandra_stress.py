@@ -58,8 +58,7 @@ class _Log:
     def __init__(self, times: CommandTimes) -> None:
         self.run: StressRun | None = None
         self.has_ended = False
-        self.is_fixed = _has_fixed_rate(" ".join(times.words))
-        self._is_sparse = _is_sparse(" ".join(times.words))
+        self._add_command(" ".join(times.words))
         # Whether the next header begins a run; if not, it is repeated (`-reporting header-frequency=`).
         self._begins_run = True
         self._has_header = False
@@ -126,7 +125,15 @@ class _Log:
         elif match := _OUTPUT_FREQUENCY.fullmatch(text):
             self._is_sparse = _is_several(match[1])
         elif "cassandra-stress " in text:
-            self.is_fixed, self._is_sparse = _has_fixed_rate(text), _is_sparse(text)
+            self._add_command(text)
+
+    def _add_command(self, text: str) -> None:
+        """Process the options of the last command in a text."""
+        command = text.rpartition("cassandra-stress")[2]
+        self.is_fixed = bool(_FIXED_RATE.search(command))
+        frequency = re.search(r"\boutput-frequency=(\w+)", command)
+        # Whether rows of every Nth interval only are printed.
+        self._is_sparse = bool(frequency and _is_several(frequency[1]))
 
     def notes(self) -> list[str]:
         notes = self.run.notes() if self.run else []
@@ -144,17 +151,6 @@ class _Log:
         if self._is_cut:
             notes.append("the output ends in the middle of a line; if that line is a row or a result, it is ignored")
         return notes
-
-
-def _has_fixed_rate(command: str) -> bool:
-    """Return whether the last command in a text has a fixed rate."""
-    return bool(_FIXED_RATE.search(command.rpartition("cassandra-stress")[2]))
-
-
-def _is_sparse(command: str) -> bool:
-    """Return whether the last command in a text prints rows of every Nth interval only."""
-    match = re.search(r"\boutput-frequency=(\w+)", command.rpartition("cassandra-stress")[2])
-    return bool(match and _is_several(match[1]))
 
 
 def _is_several(duration: str) -> bool:

@@ -240,7 +240,7 @@ def _without_gaps(intervals: Iterable[ClientInterval], begin_s: float, end_s: fl
 
 def _intervals(kinds: Mapping[str, Histograms]) -> Iterator[ClientInterval]:
     """Yield the intervals of an operation, which are those of its first kind of latencies if it has several."""
-    groups = list(_with_length(_same_intervals(kinds)))
+    groups = _with_length(_same_intervals(kinds))
     failures = [0] * len(groups)
     if SUCCEEDED in kinds:
         attempted = [_completed(counts) for _, counts in groups]
@@ -279,23 +279,21 @@ def _middle_s(span: Span) -> float:
     return (span[0] + span[1]) / 2
 
 
-def _with_length(groups: Iterable[Group]) -> Iterator[Group]:
-    """Yield intervals, each with its histograms, and with those of no length before and at its end."""
+def _with_length(groups: Iterable[Group]) -> list[Group]:
+    """Return intervals, each with its histograms, and with those of no length before and at its end."""
+    joined: list[Group] = []
     empty: list[Group] = []
-    last: Group | None = None
     for span, counts in groups:
         if span[0] < span[1]:
-            if last:
-                yield last
-            last, empty = (span, _with(counts, empty)), []
-        elif last and span[0] <= last[0][1]:
-            last = last[0], _with(last[1], [(span, counts)])
+            joined.append((span, _with(counts, empty)))
+            empty = []
+        elif joined and span[0] <= joined[-1][0][1]:
+            joined[-1] = joined[-1][0], _with(joined[-1][1], [(span, counts)])
         else:
             empty.append((span, counts))
-    if last:
-        yield last[0], _with(last[1], empty)
-    elif empty:
-        yield (empty[0][0][0], empty[-1][0][1]), _with({}, empty)
+    if not joined:
+        return [((empty[0][0][0], empty[-1][0][1]), _with({}, empty))] if empty else []
+    return [*joined[:-1], (joined[-1][0], _with(joined[-1][1], empty))]
 
 
 def _with(counts: dict[str, Counter[int]], empty: Sequence[Group]) -> dict[str, Counter[int]]:

@@ -38,13 +38,7 @@ def read_report(file: SourceFile) -> ClientResult:
     operations = []
     for name in names:
         intervals = [
-            _interval(
-                name,
-                sample,
-                begin_s + decimal(sample["time_s"]),
-                decimal(sample["duration_s"]),
-                _failed(sample),
-            )
+            _interval(name, sample, begin_s + decimal(sample["time_s"]), decimal(sample["duration_s"]), _failed(sample))
             for sample in samples
         ]
         total = _interval(name, result, begin_s, decimal(result["elapsed_time_s"]), failed)
@@ -61,7 +55,7 @@ def _failed(sample: Mapping[str, Any]) -> int:
 
 
 def _interval(name: str, content: Mapping[str, Any], begin_s: float, length_s: float, failed: int) -> ClientInterval:
-    """Return a sample, or the parsing.whole report, as an interval of the function `name` ("" for all functions)."""
+    """Return a sample, or the whole report, as an interval of the function `name` ("" for all functions)."""
     latency = content["cycle_latency_by_fn"].get(name) if name else content["cycle_latency"]
     counts = decoded(latency["histogram"]) if latency else {}
     # A cycle ends at its first failed request.

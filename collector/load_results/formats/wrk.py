@@ -136,11 +136,11 @@ class _Run:
         else:
             notes.append("wrk2's latencies do not include its calibration, about the first ten seconds")
         status, timeout = self._failed_responses
-        if status and timeout and max(status, timeout) < min(status + timeout, self._requests or 0):
-            most = min(status + timeout, self._requests or 0)
+        fewest, most = max(status, timeout), min(status + timeout, self._requests or 0)
+        if fewest < most:
             notes.append(
-                f"{max(status, timeout):,} to {most:,} requests failed: late responses with an error status are in two "
-                f"of wrk's counters; {most:,} are counted"
+                f"{fewest:,} to {most:,} requests failed: late responses with an error status are in two of wrk's "
+                f"counters; {most:,} are counted"
             )
         if self._stated_s:
             notes += failed_note(self._errors["status"], "request")
