@@ -22,11 +22,13 @@ _ABOUT_A_SECRET = re.compile(
     r"|expiry|validity|interval|entries|enabled|count|algorithm|authenticator|application_credentials|askpass|jar|java|py|go|js)$"
 )
 _TAKES_NO_VALUE = re.compile(r"^-*(?:ask|no|without|prompt|require|disable|enable|skip|show|hide|print|has|is)[-_]")
+# Secrets if they are parameters of a URL.
 _IN_URLS = re.compile(r"(?:^|[-_.])(?:sig|signature|sid|code|otp|ticket|assertion|nonce)$")
 # What is no secret although its name is one's: the number of tokens or cookies, a token of Cassandra, and a folder.
 _COUNT = re.compile(r"\[?-?\d{1,9}|\[[-\d, ]+\]?")
 _CASSANDRA_TOKEN = re.compile(r"[\[(]?-?\d{15,20}(?!\w)")
-_HEADER = re.compile(r"(?:^|[-_.])(?:authorization|cookie2?)$|^x-|phrase$")
+# Secrets that may contain spaces: headers, and passphrases.
+_LONG_VALUE = re.compile(r"(?:^|[-_.])(?:authorization|cookie2?)$|^x-|phrase$")
 
 
 @lru_cache(4096)
@@ -48,19 +50,9 @@ def is_ordinary(name: str, value: str) -> bool:
     return lower in ("pwd", "oldpwd") and value.startswith("/")
 
 
-def is_secret_in_url(name: str) -> bool:
-    """Return whether a parameter of a URL with this name is a secret."""
-    return is_secret_name(name) or bool(_IN_URLS.search(name.lower()))
-
-
 def takes_secret(option: str) -> bool:
     """Return whether the word after an option such as `--password` is a secret."""
     return option.startswith("-") and is_secret_name(option) and not _TAKES_NO_VALUE.search(option.lower())
-
-
-def has_long_value(name: str) -> bool:
-    """Return whether a secret with this name may contain spaces: a header, or a passphrase."""
-    return bool(_HEADER.search(name.lower()))
 
 
 REDACTED = "REDACTED"
@@ -301,7 +293,8 @@ def _values(line: str, match: re.Match[str]) -> Iterator[Span]:
     if match["space"] is not None:
         is_secret = takes_secret(name) and not line.startswith("--", match.end())
     else:
-        is_secret = is_secret_in_url(name) if before in ("?", "&", ";") else is_secret_name(name)
+        is_in_url = before in ("?", "&", ";")
+        is_secret = is_secret_name(name) or (is_in_url and _IN_URLS.search(name.lower()) is not None)
         # `:` after a path belongs to a message about a file, such as /etc/passwd.
         is_secret = is_secret and (match["separator"], before) != (":", "/")
     if is_secret and (container := _CONTAINER.match(line, match.end())):
@@ -337,7 +330,7 @@ def _extent(line: str, match: re.Match[str], before: str) -> Span | None:
         closing = re.compile(_closing("\\" * escapes, before)).search(line, begin)
         if closing:
             return begin, closing.start()
-    if has_long_value(name):
+    if _LONG_VALUE.search(name.lower()):
         return _span(_REST.match(line, begin))
     span = _span(_BARE.match(line, begin))
     return None if span is None else (begin, begin + len(line[begin : span[1]].rstrip(",;)]}")) or span[1])
