@@ -42,15 +42,13 @@ PLOTS: tuple[Plot, ...] = (
         nodes.draw,
         nodes.size,
     ),
-    Plot(
-        "heatmap_read",
-        "read latency over time: operations per histogram bucket",
-        partial(heatmap.draw, operation="read"),
-    ),
-    Plot(
-        "heatmap_write",
-        "write latency over time: operations per histogram bucket",
-        partial(heatmap.draw, operation="write"),
+    *(
+        Plot(
+            f"heatmap_{operation}",
+            f"{operation} latency over time: operations per histogram bucket",
+            partial(heatmap.draw, operation=operation),
+        )
+        for operation in ("read", "write")
     ),
     Plot("percentiles", "latency by percentile over the run, without the warm-up", percentiles.draw),
     Plot("throughput_latency", "p95 and p99 against throughput, one point per interval", throughput_latency.draw),

@@ -12,8 +12,8 @@ from math import log10
 from exporters.charts import axes
 from exporters.charts.all_plots import Plot
 from exporters.charts.axes import Scale
-from exporters.charts.gnuplot_page import LEFT_PX, Box, Drawing, Page, scale_commands, tics_text
-from exporters.charts.gnuplot_panel import plot, side_by_side
+from exporters.charts.gnuplot_page import LEFT_PX, Box, Drawing, Page, tics_text
+from exporters.charts.gnuplot_panel import plot, plot_panel, side_by_side, value_axis
 from exporters.charts.plot_data import Columns
 from exporters.charts.plot_style import PERCENTILE_STYLES, SMALL_PT, quoted, shortened
 from exporters.charts.swept_lines import category_axis, draw_latency, draw_throughput
@@ -27,12 +27,13 @@ def sweep_plots(table: SweepTable) -> Sequence[Plot]:
     varied = [name for name in table.parameters if len({row.parameters[name] for row in table.rows}) > 1]
     lines = "a line for each combination of the other parameters"
     plots = []
-    for name in varied:
-        of_throughput = partial(draw_throughput, table=table, parameter=name)
-        plots.append(Plot(f"throughput_{name}", f"throughput against {name}, {lines}", of_throughput))
-    for name in varied:
-        of_latency = partial(draw_latency, table=table, parameter=name)
-        plots.append(Plot(f"latency_{name}", f"median and p95 against {name}, {lines}", of_latency))
+    for kind, about, draw in (
+        ("throughput", "throughput", draw_throughput),
+        ("latency", "median and p95", draw_latency),
+    ):
+        for name in varied:
+            of_name = partial(draw, table=table, parameter=name)
+            plots.append(Plot(f"{kind}_{name}", f"{about} against {name}, {lines}", of_name))
     about = "p95 and p99 against throughput, with the Pareto front"
     plots.append(Plot("pareto", about, partial(draw_pareto, table=table)))
     for first, second in combinations(varied, 2):
@@ -51,7 +52,8 @@ def draw_pareto(page: Page, table: SweepTable) -> Drawing:
     boxes = side_by_side(area, len(_PERCENTILES))
     rows = [row for row in table.rows if row.throughput is not None]
     latencies = [value for row in rows for value in (row.p95_ms, row.p99_ms) if value is not None]
-    x_axis = axes.linear([row.throughput for row in rows if row.throughput is not None], boxes[0].width / 2.5)
+    x_scale = axes.linear([row.throughput for row in rows if row.throughput is not None], boxes[0].width / 2.5)
+    x_axis = value_axis(x_scale, table.unit.axis_label)
     scale = axes.logarithmic(latencies, area.height)
     names = [name for name, *_ in _PERCENTILES]
     files = {"": _pareto_data(table, rows, names)}
@@ -62,18 +64,10 @@ def draw_pareto(page: Page, table: SweepTable) -> Drawing:
     for (name, colour, point), box in zip(_PERCENTILES, boxes, strict=True):
         front = pareto_front(rows, name)
         files[f"front_{name}"] = _pareto_data(table, front, [name])
-        commands += [
-            "",
-            f"# {name}.",
-            *page.margins(box),
-            *scale_commands("x", x_axis),
-            f"set xlabel {quoted(table.unit.axis_label)} tc rgb ink",
-            *page.axis(box, f"{name} latency, ms", scale),
-            *(page.legend(box) if name == names[-1] else ["unset key"]),
-            *_labels(front, name, scale, box),
-            *plot(_pareto_parts(page, table.unit.column, name, colour, point) if front else []),
-            "unset label",
-        ]
+        parts = _pareto_parts(page, table.unit.column, name, colour, point) if front else []
+        before, legend = _labels(front, name, scale, box), box if name == names[-1] else None
+        drawn = plot_panel(page, box, f"{name} latency, ms", scale, parts, x_axis=x_axis, before=before, legend=legend)
+        commands += ["", f"# {name}.", *drawn, "unset label"]
     return Drawing(commands, files)
 
 
@@ -203,7 +197,7 @@ def draw_capacity(page: Page, result: SearchResult) -> Drawing:
     limits = [objective.limit for objective in result.objectives if objective.column == result.latency_column]
     rates, latencies = [rate for rate, _ in result.curve], [latency for _, latency in result.curve]
     scale = axes.logarithmic([*latencies, *limits], box.height)
-    x_axis = axes.linear(rates, box.width / 2.5)
+    x_axis = value_axis(axes.linear(rates, box.width / 2.5), "rate, operations/s")
     is_met = {step.step.rate: step.verdict.is_met for step in result.steps}
     steps: Columns = {
         "rate": rates,
@@ -211,27 +205,18 @@ def draw_capacity(page: Page, result: SearchResult) -> Drawing:
         "missed_ms": [None if is_met[rate] else latency for rate, latency in result.curve],
     }
     curve: Columns = {"rate": rates, "latency_ms": latencies}
-    commands = [
-        *page.labels(_subtitle(result)),
-        *page.margins(box),
-        *scale_commands("x", x_axis),
-        "set xlabel 'rate, operations/s' tc rgb ink",
-        *page.axis(box, f"{result.latency_column.removesuffix('_ms')}, ms", scale),
-        *page.legend(box),
-        *(
-            f"set arrow from graph 0, first {limit:.6g} to graph 1, first {limit:.6g} nohead lc rgb faint dt 2"
-            for limit in limits
-        ),
-        *_band(result),
-        *plot(
-            [
-                f"{page.data_of('curve')} using 1:2 with lines lc rgb faint lw 1.3 notitle",
-                f"{page.data} using 1:2 with points pt 7 ps 1.1*dot lc rgb tail title 'objectives met'",
-                f"{page.data} using 1:3 with points pt 9 ps 1.1*dot lc rgb vermillion title 'not met'",
-            ]
-        ),
+    arrows = [
+        f"set arrow from graph 0, first {limit:.6g} to graph 1, first {limit:.6g} nohead lc rgb faint dt 2"
+        for limit in limits
     ]
-    return Drawing(commands, {"": steps, "curve": curve})
+    parts = [
+        f"{page.data_of('curve')} using 1:2 with lines lc rgb faint lw 1.3 notitle",
+        f"{page.data} using 1:2 with points pt 7 ps 1.1*dot lc rgb tail title 'objectives met'",
+        f"{page.data} using 1:3 with points pt 9 ps 1.1*dot lc rgb vermillion title 'not met'",
+    ]
+    label, before = f"{result.latency_column.removesuffix('_ms')}, ms", [*arrows, *_band(result)]
+    drawn = plot_panel(page, box, label, scale, parts, x_axis=x_axis, before=before, legend=box)
+    return Drawing([*page.labels(_subtitle(result)), *drawn], {"": steps, "curve": curve})
 
 
 def _band(result: SearchResult) -> list[str]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import ceil, floor
 
 from exporters.charts import axes
-from exporters.charts.axes import TimeAxis, groups
+from exporters.charts.axes import Scale, TimeAxis, groups
 from exporters.charts.gnuplot_page import LEFT_PX, RIGHT_PX, Box, Page, scale_commands
 from exporters.charts.plot_data import Gap, Mark, Phase, Values, has_isolated, present
 from exporters.charts.plot_style import LANE_PX, SMALL_PT, TEXT_PT, LabelLanes, hypertext, quoted, shortened, width_px
@@ -80,6 +80,33 @@ class Line:
 def column(name: str, factor: str = "") -> str:
     """Return the gnuplot expression for a column of the data file."""
     return f"column('{name}'){factor}"
+
+
+def plot_panel(
+    page: Page,
+    box: Box,
+    label: str,
+    scale: Scale,
+    parts: Sequence[str],
+    *,
+    x_axis: Sequence[str] = (),
+    before: Sequence[str] = (),
+    legend: Box | None = None,
+) -> list[str]:
+    """Return the commands that draw a panel from the parts of its `plot` command.
+
+    label   the label of the vertical axis, which has the scale `scale`.
+    x_axis  the commands of the horizontal axis, unless the panels share it.
+    before  commands that precede the `plot` command if there are parts.
+    legend  the box beside which the legend is; None for no legend.
+    """
+    key = page.legend(legend) if legend else ["unset key"]
+    return [*page.margins(box), *x_axis, *page.axis(box, label, scale), *key, *plot(parts, before)]
+
+
+def value_axis(scale: Scale, label: str) -> list[str]:
+    """Return the commands of a horizontal axis of numbers."""
+    return [*scale_commands("x", scale), f"set xlabel {quoted(label)} tc rgb ink"]
 
 
 def lines_panel(

@@ -323,13 +323,8 @@ def total_buckets(run: PlotData, word: str) -> Buckets | None:
     return total if total and total.total > 0 else None
 
 
-def decades(buckets: Buckets) -> float:
-    """Return the highest percentile that the number of operations supports, as a number of nines (3 means 99.9%)."""
-    return decades_of(buckets.total)
-
-
-def decades_of(operations: float) -> float:
-    """Return `decades` of this number of operations, which is positive."""
+def decades(operations: float) -> float:
+    """Return the highest percentile that a number of operations supports, as a number of nines (3 means 99.9%)."""
     return min(max(log10(operations), 1.0), _MAX_DECADES)
 
 
@@ -345,13 +340,13 @@ def axis_steps(ends: Collection[float]) -> list[float]:
 
 def curves(merged: dict[str, Buckets | None]) -> Columns:
     """Return the percentiles of each histogram: a column KEY_ms for each key, and the column "percentile"."""
-    ends = {decades(buckets) for buckets in merged.values() if buckets}
+    ends = {decades(buckets.total) for buckets in merged.values() if buckets}
     counted: dict[str, list[float | None]] = {"percentile": [], **{f"{word}_ms": [] for word in merged}}
     for at in axis_steps(ends):
         q = 1 - 10**-at
         counted["percentile"].append(100 * q)
         for word, buckets in merged.items():
-            value = quantile(buckets, q) if buckets and at <= decades(buckets) else None
+            value = quantile(buckets, q) if buckets and at <= decades(buckets.total) else None
             counted[f"{word}_ms"].append(None if value is None else value * _MS)
     return dict(counted)
 

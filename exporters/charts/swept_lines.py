@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from exporters.charts import axes
 from exporters.charts.gnuplot_page import Drawing, Page, scale_commands
-from exporters.charts.gnuplot_panel import MAX_RUNS, LineStyle, plot, side_by_side, style_of, title_of
+from exporters.charts.gnuplot_panel import MAX_RUNS, LineStyle, plot_panel, side_by_side, style_of, title_of
 from exporters.charts.plot_data import Columns, present
 from exporters.charts.plot_style import SMALL_PT, heading, quoted, shortened
 from exporters.results.sweep.sweep_output import source_text
@@ -146,6 +146,7 @@ def draw_throughput(page: Page, table: SweepTable, parameter: str) -> Drawing:
     box = page.area()
     swept = swept_lines(table, parameter)
     x_axis = parameter_axis(swept.values, box.width)
+    horizontal = [*x_axis.commands, f"set xlabel {quoted(parameter)} tc rgb ink"]
     data: Columns = {parameter: list(x_axis.positions.values())}
     for line in swept.lines:
         rows = [line.rows.get(value) for value in x_axis.positions]
@@ -155,16 +156,10 @@ def draw_throughput(page: Page, table: SweepTable, parameter: str) -> Drawing:
     limits = [row.throughput_high or row.throughput for line in swept.lines for row in line.rows.values()]
     scale = axes.linear([limit for limit in limits if limit is not None], box.height)
     runs = "95% confidence intervals" if any(row.low is not None for row in table.rows) else "one run each"
-    commands = [
-        *page.labels("; ".join(part for part in (runs, swept.note) if part)),
-        *page.margins(box),
-        *x_axis.commands,
-        f"set xlabel {quoted(parameter)} tc rgb ink",
-        *page.axis(box, table.unit.axis_label, scale),
-        *(page.legend(box) if len(swept.lines) > 1 else ["unset key"]),
-        *plot([part for line in swept.lines for part in _parts(page, line)]),
-    ]
-    return Drawing(commands, {"": data})
+    parts = [part for line in swept.lines for part in _parts(page, line)]
+    legend = box if len(swept.lines) > 1 else None
+    drawn = plot_panel(page, box, table.unit.axis_label, scale, parts, x_axis=horizontal, legend=legend)
+    return Drawing([*page.labels("; ".join(part for part in (runs, swept.note) if part)), *drawn], {"": data})
 
 
 def _parts(page: Page, line: SweptLine) -> Sequence[str]:
@@ -186,6 +181,7 @@ def draw_latency(page: Page, table: SweepTable, parameter: str) -> Drawing:
     boxes = side_by_side(area, len(_PERCENTILES))
     swept = swept_lines(table, parameter)
     x_axis = parameter_axis(swept.values, boxes[0].width)
+    horizontal = [*x_axis.commands, f"set xlabel {quoted(parameter)} tc rgb ink"]
     data: Columns = {parameter: list(x_axis.positions.values())}
     for line in swept.lines:
         rows = [line.rows.get(value) for value in x_axis.positions]
@@ -200,16 +196,13 @@ def draw_latency(page: Page, table: SweepTable, parameter: str) -> Drawing:
     # A panel without lines cannot have the legend.
     with_legend = drawn[:1] if len(shown) > 1 else []
     for name, box in zip(_PERCENTILES, boxes, strict=True):
+        # Each panel has all lines, because they share a legend.
+        parts = [_part(page, line, name) for line in shown] if name in drawn else []
+        legend = area if name in with_legend else None
         commands += [
             "",
             f"# {name}.",
-            *page.margins(box),
-            *x_axis.commands,
-            f"set xlabel {quoted(parameter)} tc rgb ink",
-            *page.axis(box, f"{name} latency, ms", scale),
-            *(page.legend(area) if name in with_legend else ["unset key"]),
-            # Each panel has all lines, because they share a legend.
-            *plot([_part(page, line, name) for line in shown] if name in drawn else []),
+            *plot_panel(page, box, f"{name} latency, ms", scale, parts, x_axis=horizontal, legend=legend),
             "unset label",
         ]
     return Drawing(commands, {"": data})

@@ -16,7 +16,6 @@ from exporters.charts.plot_data import (
     axis_steps,
     curves,
     decades,
-    decades_of,
     present,
     total_buckets,
 )
@@ -66,7 +65,7 @@ def draw(page: Page) -> Drawing:
     boxes = stack(page.area(), len(panels))
     columns = [column for data in files.values() for name, column in data.items() if name != "percentile"]
     scale = axes.logarithmic([value for column in columns for value in present(column)], boxes[0].height)
-    ends = [decades(total) for total in totals.values() if total]
+    ends = [decades(total.total) for total in totals.values() if total]
     last = max([*ends, *(_end(latency) for latency in latencies.values() if latency)], default=2.0)
     commands = page.labels("measured phases")
     for panel, box in zip(panels, boxes, strict=True):
@@ -150,7 +149,7 @@ def _client_curves(latencies: Mapping[str, Latency | None]) -> Columns:
 
 def _end(latency: Latency) -> float:
     """Return the end of a client's curve, as a number of nines."""
-    return decades_of(sum(latency.counts.values()))
+    return decades(sum(latency.counts.values()))
 
 
 def _lines(page: Page, panel: _Panel) -> list[str]:

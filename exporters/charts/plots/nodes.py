@@ -20,6 +20,7 @@ from exporters.charts.gnuplot_panel import (
     can_be_drawn,
     hover,
     plot,
+    plot_panel,
     shared_timeline,
     stack,
     time_axis_commands,
@@ -109,12 +110,8 @@ def _band_panel(page: Page, box: Box, data: Columns, panel: _BandPanel) -> list[
     fill = f"fc rgb {style.colour} fs transparent solid 0.3 noborder"
     line = Line("median node", f"column('{name}_median')", middle, style)
     band = f"{page.data} using (x(1)):{shape} {fill} title 'lowest to highest'"
-    return [
-        *page.margins(box),
-        *page.axis(box, label, scale),
-        *page.legend(box),
-        *plot([band, line.plot(page), *hover(page, box, [line])] if can_be_drawn(line, log) else []),
-    ]
+    parts = [band, line.plot(page), *hover(page, box, [line])] if can_be_drawn(line, log) else []
+    return plot_panel(page, box, label, scale, parts, legend=box)
 
 
 MAX_NODES = 12

@@ -10,7 +10,7 @@ from exporters.charts.gnuplot_panel import (
     LineStyle,
     column,
     lines_panel,
-    plot,
+    plot_panel,
     shared_timeline,
     stack,
     time_axis_commands,
@@ -158,8 +158,7 @@ def _cpu(page: Page, box: Box, data: Columns) -> list[str]:
             f"(0):(x(1)-{width:g}):(x(1)):(0):({top}) with boxxyerror" if isolated else f"({top}) with filledcurves y=0"
         )
         plots.append(f"{page.data} using (x(1)):{shape} fc rgb {colour} fs solid noborder title '{part}'")
-    scale = linear([100.0], box.height)
-    return [*page.margins(box), *page.axis(box, "CPU, %", scale), *page.legend(box), *plot(plots[::-1], sums)]
+    return plot_panel(page, box, "CPU, %", linear([100.0], box.height), plots[::-1], before=sums, legend=box)
 
 
 def _machine(

@@ -6,7 +6,7 @@ from collector.model.histogram import Buckets, highest
 from collector.node.metrics.requests import OPERATIONS
 from exporters.charts import axes
 from exporters.charts.gnuplot_page import Drawing, Page
-from exporters.charts.gnuplot_panel import HOVER, plot
+from exporters.charts.gnuplot_panel import HOVER, plot_panel
 from exporters.charts.plot_data import (
     CURVE_STEPS,
     PlotData,
@@ -31,7 +31,7 @@ def draw(page: Page) -> Drawing:
     merged = {operation.word: totals[operation.word] for operation in operations}
     data = curves(merged)
     values = [value for word in merged for value in present(data[f"{word}_ms"])]
-    last = max((decades(buckets) for buckets in merged.values() if buckets), default=2.0)
+    last = max((decades(buckets.total) for buckets in merged.values() if buckets), default=2.0)
     parts = [
         f"{page.data} using (-log10(1 - column('percentile')/100)):(column('{word}_ms')) with linespoints"
         f" lc rgb {colour} lw 2 pt {point} ps 0.9*dot pi {CURVE_STEPS // 2}"
@@ -47,15 +47,9 @@ def draw(page: Page) -> Drawing:
         for operation in operations
         if merged[word := operation.word]
     ]
-    commands = [
-        *page.labels(f"{span_text(run)}; {_warm_up_text(run)}{_longest(merged)}"),
-        *page.margins(box),
-        *percentile_axis(last),
-        *page.axis(box, "latency, ms", axes.logarithmic(values, box.height)),
-        *page.legend(box),
-        *plot(parts),
-    ]
-    return Drawing(commands, {"": data})
+    scale = axes.logarithmic(values, box.height)
+    drawn = plot_panel(page, box, "latency, ms", scale, parts, x_axis=percentile_axis(last), legend=box)
+    return Drawing([*page.labels(f"{span_text(run)}; {_warm_up_text(run)}{_longest(merged)}"), *drawn], {"": data})
 
 
 def _warm_up_text(run: PlotData) -> str:

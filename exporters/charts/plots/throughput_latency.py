@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from math import log10
 
 from exporters.charts import axes
-from exporters.charts.gnuplot_page import Drawing, Page, scale_commands
-from exporters.charts.gnuplot_panel import HOVER, plot, side_by_side
+from exporters.charts.gnuplot_page import Drawing, Page
+from exporters.charts.gnuplot_panel import HOVER, plot_panel, side_by_side, value_axis
 from exporters.charts.plot_data import CLUSTER, Columns, Values, in_warm_up, present, series, span_text
 from exporters.charts.plot_style import PERCENTILE_STYLES
 from exporters.rows.operation_columns import TOTAL_RATE
@@ -22,21 +22,15 @@ def draw(page: Page) -> Drawing:
     run, area, data = page.run, page.area(), _data(page)
     columns = [data[f"{word}_{q}_ms"] for word in ("read", "write") for q, _, _ in _QUANTILES]
     boxes = side_by_side(area, 2)
-    x_axis = axes.linear(present(data["operations_per_s"]), boxes[0].width / 2.5)
+    x_scale = axes.linear(present(data["operations_per_s"]), boxes[0].width / 2.5)
+    x_axis = value_axis(x_scale, "operations/s of the cluster")
     scale = axes.logarithmic([value for column in columns for value in present(column)], area.height)
     commands = [f"x(n) = column(n) + {run.zone_s}", *page.labels(f"{span_text(run)}; one point per interval")]
     for word, box in zip(("read", "write"), boxes, strict=True):
-        commands += [
-            "",
-            f"# {word.capitalize()}s.",
-            *page.margins(box),
-            *scale_commands("x", x_axis),
-            "set xlabel 'operations/s of the cluster' tc rgb ink",
-            *page.axis(box, f"{word} latency, ms", scale),
-            *(page.legend(box) if word == "write" else ["unset key"]),
-            *plot(_plots(page, data, word)),
-            "unset label",
-        ]
+        legend = box if word == "write" else None
+        parts = _plots(page, data, word)
+        drawn = plot_panel(page, box, f"{word} latency, ms", scale, parts, x_axis=x_axis, legend=legend)
+        commands += ["", f"# {word.capitalize()}s.", *drawn, "unset label"]
     return Drawing(commands, {"": data})
 
 
