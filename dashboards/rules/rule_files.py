@@ -75,13 +75,9 @@ def _rule(alert: Alert, runbooks: str) -> dict[str, Any]:
         "annotations": {
             "summary": alert.summary,
             "description": alert.description,
-            **_runbook(f"{alert.name}.md", runbooks),
+            "runbook_url" if runbooks else "runbook": f"{runbooks or RUNBOOKS}/{alert.name}.md",
         },
     }
-
-
-def _runbook(name: str, runbooks: str) -> dict[str, str]:
-    return {"runbook_url": f"{runbooks}/{name}"} if runbooks else {"runbook": f"{RUNBOOKS}/{name}"}
 
 
 def _file(group: str, rules: list[dict[str, Any]], job: str) -> str:
