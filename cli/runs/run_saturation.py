@@ -19,7 +19,7 @@ from collector.printable import count_text
 from collector.runs.run import RunPhase
 from exporters.results.comparison.amounts import client_bins, known_nodes, latency_kinds, server_intervals
 from exporters.results.comparison.comparison import PhaseData
-from exporters.results.saturation.saturation import Interval, Loads, Saturation, saturation
+from exporters.results.saturation.saturation import Interval, Saturation, saturation
 from exporters.results.saturation.usage import (
     CLIENT_COLUMNS,
     CLIENT_NEEDS,
@@ -111,30 +111,23 @@ def saturation_of(views: RunViews) -> Step[Saturation | None]:
         nodes, _ = of_nodes.merged()
     except NoDataError:
         return None
-    usage = {node.node: node.product for node in nodes.nodes}
-    loads = with_cpu_ratios(
-        {name: {index: of_interval.loads for index, of_interval in node.items()} for name, node in usage.items()}
-    )
-    operations = {
-        (name, index): of_interval.operations for name, node in usage.items() for index, of_interval in node.items()
-    }
+    usage = with_cpu_ratios({node.node: node.product for node in nodes.nodes})
     # The machines on which nodes run, with the PIDs of the nodes.
     machines: dict[str, set[str]] = {}
     for node in nodes.nodes:
         machines.setdefault(node.head.boot, set()).add(node.head.process.partition("@")[0])
-    of_clients = {} if of_hosts is None else _client_loads(of_hosts, machines)
-    loads |= of_clients
-    of_phases: list[dict[str, list[Interval]]] = [{name: [] for name in loads} for _ in phases]
-    for name, by_index in loads.items():
+    of_clients = {} if of_hosts is None else _client_intervals(grid, of_hosts, machines)
+    usage |= of_clients
+    of_phases: list[dict[str, list[Interval]]] = [{name: [] for name in usage} for _ in phases]
+    for name, by_index in usage.items():
         for index in sorted(by_index):
-            interval = Interval(grid.end_of(index), by_index[index], operations.get((name, index), {}))
-            of_phases[grid.span_of(index)][name].append(interval)
+            of_phases[grid.span_of(index)][name].append(by_index[index])
     return saturation(of_phases, of_clients.keys())
 
 
-def _client_loads(
-    view: View[tuple[str, dict[int, ClientUsage]]], node_pids: Mapping[str, Set[str]]
-) -> dict[str, dict[int, Loads]]:
+def _client_intervals(
+    grid: SpanGrid, view: View[tuple[str, dict[int, ClientUsage]]], node_pids: Mapping[str, Set[str]]
+) -> dict[str, dict[int, Interval]]:
     """Return the measures of each client host by interval; {} if the recordings cannot be read.
 
     `node_pids` are the PIDs of the nodes, keyed by the boot id of their machine.
@@ -144,11 +137,11 @@ def _client_loads(
     except CasstatError:
         # The summary of the run has already reported this error.
         return {}
-    result: dict[str, dict[int, Loads]] = {}
+    result: dict[str, dict[int, Interval]] = {}
     for host in hosts:
         boot, usage = host.product
         pids = node_pids.get(boot, set())
         result[f"client host {host.node}"] = {
-            index: client_loads(of_interval, pids) for index, of_interval in usage.items()
+            index: Interval(grid.end_of(index), client_loads(of_interval, pids)) for index, of_interval in usage.items()
         }
     return result

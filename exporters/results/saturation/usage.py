@@ -1,7 +1,7 @@
 """The use of nodes and client hosts: their measures in each interval, from merged recordings."""
 
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isnan, nan
 
 from collector.merge.grid import SpanGrid
@@ -20,8 +20,8 @@ from exporters.results.saturation.saturation import (
     PROCESS_CPU,
     QUEUED,
     TABLE_OPERATIONS,
+    Interval,
     Loads,
-    Operations,
     table_operations,
 )
 from exporters.rows.columns import cell_number, number, per_s, sum_of_known
@@ -55,23 +55,15 @@ CLIENT_NEEDS = _NETWORK | {CPU_TIME.name, CPUS.name, THREAD_CPU_TIME.name}
 """The metrics that `client_usage` needs in addition to those of its columns."""
 
 
-@dataclass(frozen=True)
-class NodeUsage:
-    """A node's measures and the operations on its tables, in one interval."""
-
-    loads: Loads
-    operations: Operations
-
-
-def node_usage(grid: SpanGrid, choice: Choice, node: NodeRun) -> dict[int, NodeUsage]:
-    """Return a node's usage by interval."""
+def node_usage(grid: SpanGrid, choice: Choice, node: NodeRun) -> dict[int, Interval]:
+    """Return a node's measures and the operations on its tables, by interval."""
     # Imported here because recording does not need numpy.
     from exporters.results.saturation.node_measures import node_measures
 
     measures = node_measures(node.columns)
     silent_gc = {} if all(measures.answered) else silent_gc_shares(grid, node)
     operations = [table_operations(each.sample) for each in node.columns.intervals({TABLE_OPERATIONS}).values()]
-    usage: dict[int, NodeUsage] = {}
+    usage: dict[int, Interval] = {}
     for position, (index, row) in enumerate(node_cells(table_of(choice), node, NODE_COLUMNS)):
         values = {
             measure: factor * value
@@ -95,23 +87,27 @@ def node_usage(grid: SpanGrid, choice: Choice, node: NodeRun) -> dict[int, NodeU
             QUEUED: sum_of_known(cell_number(row.get(column)) for column in _PENDING),
         }
         loads = values | {name: value for name, value in known.items() if value is not None and not isnan(value)}
-        usage[index] = NodeUsage(loads, operations[position])
+        usage[index] = Interval(grid.end_of(index), loads, operations[position])
     return usage
 
 
-def with_cpu_ratios(nodes: Mapping[str, Mapping[int, Loads]]) -> dict[str, dict[int, Loads]]:
+def with_cpu_ratios(nodes: Mapping[str, Mapping[int, Interval]]) -> dict[str, dict[int, Interval]]:
     """Add the ratio of a node's CPU time to the mean of all nodes to each interval in which all are known."""
     known: dict[int, list[float]] = {}
     for intervals in nodes.values():
-        for index, loads in intervals.items():
-            if _CPU in loads:
-                known.setdefault(index, []).append(loads[_CPU])
+        for index, interval in intervals.items():
+            if _CPU in interval.loads:
+                known.setdefault(index, []).append(interval.loads[_CPU])
     totals = {index: sum(cpus) for index, cpus in known.items() if len(cpus) == len(nodes) and any(cpus)}
+
+    def with_ratio(index: int, interval: Interval) -> Interval:
+        if index not in totals:
+            return interval
+        ratio = interval.loads[_CPU] * len(nodes) / totals[index]
+        return replace(interval, loads={**interval.loads, "cpu_ratio": ratio})
+
     return {
-        node: {
-            index: {**loads, "cpu_ratio": loads[_CPU] * len(nodes) / totals[index]} if index in totals else loads
-            for index, loads in intervals.items()
-        }
+        node: {index: with_ratio(index, interval) for index, interval in intervals.items()}
         for node, intervals in nodes.items()
     }
 
