@@ -182,17 +182,13 @@ class _Program:
         self.notifier.reloading()
         try:
             settings = self._reread()
+            if self._agent is not None:
+                self._agent.change(settings)
         except (CasstatError, click.ClickException) as error:
             reason = error.format_message() if isinstance(error, click.ClickException) else error
             self.log(f"settings not reloaded: {reason}")
             return
         later = [name for name in _changed(self.settings, settings) if name not in RELOADED]
-        try:
-            if self._agent is not None:
-                self._agent.change(settings)
-        except CasstatError as error:
-            self.log(f"settings not reloaded: {error}")
-            return
         waiting = f"; changes to {', '.join(later)} require a restart" if later else ""
         self.log(f"settings reloaded{waiting}")
         self.settings = replace(self.settings, **{name: getattr(settings, name) for name in RELOADED})

@@ -235,7 +235,7 @@ class Agent:
 
     def node(self) -> Mapping[str, Any]:
         """Return the node's identity, transport and state as values that JSON can represent."""
-        last, sampler, writer = self.recent.last, self._sampler, self._journal_writer
+        last, sampler = self.recent.last, self._sampler
         host = sampler.host if sampler else None
         machine, network = identity_of(host)
         disk, interface = sampler.devices if sampler else ("", "")
@@ -254,7 +254,7 @@ class Agent:
             "began_s": self._began_s,
             "tick_s": last.tick.time_s if last else None,
             "problems": self._problems,
-            "journal": {"lost_ticks": self._earlier_journals.lost_ticks + (writer.lost if writer else 0)},
+            "journal": {"lost_ticks": _sum(self._earlier_journals, self._journal_writer).lost_ticks},
             "sinks": [
                 {"name": sink.name, "up": sink.up, "lag_s": sink.lag_s, "why": sink.reason}
                 for sink in self._sinks.health()
@@ -273,11 +273,7 @@ class Agent:
         return ""
 
     def _health(self) -> AgentHealth:
-        journal = (
-            self._earlier_journals
-            if self._journal_writer is None
-            else _sum(self._earlier_journals, self._journal_writer)
-        )
+        journal = _sum(self._earlier_journals, self._journal_writer)
         total = JournalHealth(journal.lost_ticks, journal.removed_files, size_of(self.journal))
         machine, network = identity_of(self._sampler.host if self._sampler else None)
         return AgentHealth(version("casstat"), total, self._sinks.health(), self.runs.times(), machine, network)
@@ -294,5 +290,7 @@ def options_of(settings: AgentSettings) -> Options:
     return Options(UpperBounds(settings.buckets or DEFAULT_S), settings.series_limit, settings.node_metrics)
 
 
-def _sum(before: JournalHealth, journal: Journal) -> JournalHealth:
+def _sum(before: JournalHealth, journal: Journal | None) -> JournalHealth:
+    if journal is None:
+        return before
     return JournalHealth(before.lost_ticks + journal.lost, before.removed_files + journal.removed)

@@ -176,7 +176,7 @@ def csv_text(table: SweepTable) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([*table.parameters, *_columns_of(table)])
     for row in table.rows:
-        cells = (_csv_cell(cell) for cell in _cells_of(table, row).values())
+        cells = (str(cell).lower() if isinstance(cell, bool) else cell for cell in _cells_of(table, row).values())
         writer.writerow([*(row.parameters[name] for name in table.parameters), *cells])
     return text.getvalue()
 
@@ -193,9 +193,3 @@ def json_text(table: SweepTable) -> str:
         "rows": [{"parameters": dict(row.parameters), **_cells_of(table, row)} for row in table.rows],
     }
     return indented_json(content)
-
-
-def _csv_cell(cell: Cell | bool) -> str:
-    if isinstance(cell, bool):
-        return "true" if cell else "false"
-    return "" if cell is None else str(cell)
