@@ -7,7 +7,7 @@ control the terminal (escape sequences such as OSC 52, which sets the clipboard)
 
 import json
 import re
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from datetime import datetime
 from itertools import chain, count, takewhile
 from typing import Any
@@ -61,6 +61,19 @@ def _from(text: str, begin: int, limit: int) -> str:
 def count_text(count: int, singular: str, plural: str = "") -> str:
     """Return a count with its noun, such as "1 tick" or "2 ticks". The default plural is the singular with an "s"."""
     return f"{count} {singular if count == 1 else plural or f'{singular}s'}"
+
+
+def names_text(names: Sequence[str], limit: int) -> str:
+    """Return the first names, and how many more there are, such as "a, b and 3 more"."""
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + more
+
+
+def elapsed_text(seconds: float) -> str:
+    """Return a duration such as 3:05 or 2:03:04."""
+    minutes, left = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{left:02}" if hours else f"{minutes}:{left:02}"
 
 
 def unique_text(text: str, used: Container[str]) -> str:

@@ -27,6 +27,7 @@ from collector.node.jolokia.mbean_source import MBeanSource
 from collector.node.node_sampler import NodeSampler, Transport
 from collector.node.nodetool.runner import Connection, Nodetool, NodetoolStartError
 from collector.node.selection import Selection
+from collector.printable import names_text
 
 DEFAULT_S = 1.0
 """Default interval between rows."""
@@ -102,8 +103,7 @@ class NodesHere:
 
 def listed(nodes: Sequence[LocalNode]) -> str:
     """Return a short list of processes and their users."""
-    more = f" and {len(nodes) - MAX_LISTED} more" if len(nodes) > MAX_LISTED else ""
-    return ", ".join(node.described() for node in nodes[:MAX_LISTED]) + more
+    return names_text([node.described() for node in nodes], MAX_LISTED)
 
 
 def users_of(settings: JolokiaSettings) -> frozenset[int]:

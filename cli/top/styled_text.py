@@ -6,7 +6,7 @@ from math import isfinite
 from typing import NamedTuple
 
 from collector.live.cluster_interval import State
-from collector.printable import one_line
+from collector.printable import elapsed_text, one_line
 
 BLOCKS, PLAIN = "▁▂▃▄▅▆▇█", "_.-=+*#@"
 # Zero-width Hangul letters, and symbols that have been two cells wide since Unicode 16. Older versions of Python
@@ -180,9 +180,4 @@ def number(value: float | None, digits: int, width: int = 7) -> str:
 
 def span_of_time(seconds: float) -> str:
     """Return a duration as text, such as 12 s, 3:05 or 2:03:04."""
-    whole = int(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    hours, rest = divmod(whole, 3600)
-    minutes, left = divmod(rest, 60)
-    return f"{hours}:{minutes:02}:{left:02}" if hours else f"{minutes}:{left:02}"
+    return f"{int(seconds)} s" if seconds < 60 else elapsed_text(seconds)

@@ -18,6 +18,7 @@ from cli.runs.marks_file import append_mark, mark_text
 from collector.agents.addresses import NodeAddress
 from collector.agents.fetching import FetchRange
 from collector.live.live_cluster import Plan
+from collector.printable import elapsed_text
 from collector.redaction.redactor import RedactedStream, Redactor
 from collector.runs.run import ClientHost
 from exporters.live.frame import Frame, History, LiveFrames, Wanted
@@ -281,9 +282,7 @@ class StatusLine(OutputObserver):
 
 def status_text(frame: Frame | None, elapsed_s: float) -> str:
     """Return the status as text; `frame` is the latest interval, or None before the first one."""
-    minutes, seconds = divmod(int(elapsed_s), 60)
-    hours, minutes = divmod(minutes, 60)
-    time_text = f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
+    time_text = elapsed_text(elapsed_s)
     if frame is None:
         return f"{time_text}  waiting for the first interval"
 

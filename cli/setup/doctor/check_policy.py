@@ -15,6 +15,7 @@ from collector.model.metric import ScrapeInterval
 from collector.node.catalogue import BEANS
 from collector.node.host.cassandra_processes import AGENT
 from collector.node.jolokia.client import Jolokia
+from collector.printable import names_text
 
 SUBJECT = "jolokia"
 TIMEOUT_S = 10.0
@@ -130,7 +131,7 @@ def _denied(case: ExaminedNode, denied: Sequence[AnsweredRequest], answered: Seq
     return warning(
         SUBJECT,
         f"the policy denies {len(denied)} of {len(answered)} requests: {', '.join(kinds)}",
-        f"no data for {_some(list(metrics))} ('casstat metrics' describes them)",
+        f"no data for {names_text(list(metrics), 3)} ('casstat metrics' describes them)",
         # Jolokia does not report which of the two fixes applies. If <commands> allows `read`, Jolokia ignores <allow>,
         # so only <deny> can be the cause.
         f"remove {', '.join(kinds)} from <deny> {_where(case)}, and restart the node",
@@ -253,8 +254,3 @@ def _kind(name: str) -> str:
     domain, _, rest = name.partition(":")
     kind = next(part for part in rest.split(",") if part.startswith("type="))
     return f"{domain}:{kind},*" if "," in rest else f"{domain}:{kind}"
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(names[:3]) + more

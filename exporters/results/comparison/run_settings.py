@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from shlex import join
 
 from collector.merge.node_settings import NodeSettings
-from collector.printable import count_text, excerpts, single_line
+from collector.printable import count_text, excerpts, names_text, single_line
 from collector.runs.run import Run
 
 _SHOWN_NODES = 3
@@ -53,14 +53,9 @@ def _by_node(name: str) -> Callable[[RunSettings], str]:
                 nodes.setdefault(text, []).append(node)
         if len(nodes) < 2:
             return "".join(nodes)
-        return "; ".join(f"{text} ({_names(sorted(names))})" for text, names in sorted(nodes.items()))
+        return "; ".join(f"{text} ({names_text(sorted(names), _SHOWN_NODES)})" for text, names in sorted(nodes.items()))
 
     return value
-
-
-def _names(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN_NODES} more" if len(names) > _SHOWN_NODES else ""
-    return f"{', '.join(names[:_SHOWN_NODES])}{more}"
 
 
 def _list(values: Iterable[str]) -> str:
