@@ -89,38 +89,21 @@ class ClientInterval:
     service: Latency | None = None
 
     @classmethod
-    def counted(
-        cls,
-        begin_s: float,
-        end_s: float,
-        completed: int,
-        failed: int | Mapping[str, int],
-        service: Latency | None = None,
-    ) -> "ClientInterval":
-        """Return an interval, given the number of operations that failed, by kind of error if that is known.
-
-        The latencies are ignored if no operation succeeded. Raises ValueError if fewer than none did.
-        """
-        if completed < 0:
-            raise ValueError("more failed operations than operations")
-        errors = {"": failed} if isinstance(failed, int) else failed
-        errors = {kind: count for kind, count in errors.items() if count}
-        return cls(begin_s, end_s, completed, errors, service=service if completed else None)
-
-    @classmethod
     def stated(
         cls,
         end_s: float,
         completed: int,
-        errors: Mapping[str, int] = _NONE,
-        response_s: Mapping[float, float] = _NONE,
+        failed: int | Mapping[str, int] = 0,
         service_s: Mapping[float, float] = _NONE,
+        response_s: Mapping[float, float] = _NONE,
         begin_s: float = 0.0,
     ) -> "ClientInterval":
         """Return an interval with percentiles in seconds by percentage, which are ignored if no operation succeeded.
 
-        Of printed rows, whose begin is not stated, `intervals_of` sets it.
+        `failed` is the number of operations that failed, by kind of error if that is known. Of printed rows, whose
+        begin is not stated, `intervals_of` sets it.
         """
+        errors = {"": failed} if isinstance(failed, int) else failed
         kinds = (Latency(stated_s=known) if completed and known else None for known in (response_s, service_s))
         return cls(begin_s, end_s, completed, {kind: count for kind, count in errors.items() if count}, *kinds)
 

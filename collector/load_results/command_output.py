@@ -186,4 +186,4 @@ def last_part(rows: Sequence[ClientInterval], length_s: float, completed: int, f
     if min(left, left_failed) < 0 or not left + left_failed:
         return []
     end_s = max(length_s, rows[-1].end_s if rows else 0.0)
-    return [ClientInterval.stated(end_s, left, {"": left_failed})]
+    return [ClientInterval.stated(end_s, left, left_failed)]

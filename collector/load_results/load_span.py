@@ -150,11 +150,7 @@ def with_outside_note(result: ClientResult, times: LoadTimes) -> ClientResult:
     span_s = result.span_s
     if span_s is None or (begin_s <= span_s[0] and span_s[1] <= end_s):
         return result
-    parts = [
-        interval
-        for operation in result.operations
-        for interval in (operation.intervals or filter(None, [operation.total]))
-    ]
+    parts = [interval for operation in result.operations for interval in operation.intervals or operation.parts]
     total = sum(part.attempted for part in parts)
     outside = sum(part.attempted for part in parts if not begin_s <= (part.begin_s + part.end_s) / 2 <= end_s)
     if not outside:

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from collector.file_access import LineSplitter, read_whole
 from collector.load_results.client_format import MALFORMED, ClientFormatError, reason_of
-from collector.load_results.client_result import NS_PER_S, Latency, Operation, rounded_up
+from collector.load_results.client_result import NS_PER_S, Operation, rounded_up
 from collector.printable import count_text, one_line
 
 MAX_LATENCY_NS = 86_400 * NS_PER_S
@@ -131,12 +131,12 @@ def percentiles_s(values: Mapping[str, Any], units_per_s: float = 1.0) -> dict[f
     return stated_s
 
 
-def stated_latency(stated_s: Mapping[float, float]) -> Latency | None:
-    """Return percentiles that a load generator states, in seconds by percentage; None if there are none."""
+def checked_percentiles_s(stated_s: Mapping[float, float]) -> Mapping[float, float]:
+    """Return percentiles that a load generator states, in seconds by percentage."""
     values_s = [value_s for _, value_s in sorted(stated_s.items())]
     if not all(0 <= value_s <= MAX_LATENCY_S for value_s in values_s) or values_s != sorted(values_s):
         raise ValueError("the percentiles are not in ascending order, or exceed one day")
-    return Latency(stated_s=dict(stated_s)) if stated_s else None
+    return stated_s
 
 
 def checked_count(value: object) -> int:
@@ -144,6 +144,13 @@ def checked_count(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_COUNT or value % 1:
         raise ValueError(f"not a number of operations: {_shown(value)}")
     return int(value)
+
+
+def succeeded(attempted: int, failed: int) -> int:
+    """Return how many operations succeeded, given how many were made and how many failed."""
+    if failed > attempted:
+        raise ValueError("more failed operations than operations")
+    return attempted - failed
 
 
 def checked_length_s(value: object) -> float:

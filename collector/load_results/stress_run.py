@@ -232,7 +232,7 @@ class StressRun:
         intervals = []
         for (from_s, before), (until_s, count) in pairwise([(0.0, 0), *ends]):
             lost = failed * count // max(attempted, 1) - failed * before // max(attempted, 1)
-            intervals.append(ClientInterval.counted(from_s, until_s, count - before - lost, lost))
+            intervals.append(ClientInterval.stated(until_s, count - before - lost, lost, begin_s=from_s))
         return Operation(self._name, tuple(intervals), self._total(self._name, attempted))
 
     @cached_property
@@ -262,7 +262,7 @@ class StressRun:
             for label, percentage in LATENCIES.items()
             if (text := self._result(label, name)) is not None
         }
-        return ClientInterval.stated(self.exact_length_s, completed, {"": failed}, service_s=stated_s)
+        return ClientInterval.stated(self.exact_length_s, completed, failed, stated_s)
 
     def _result(self, label: str, name: str) -> str | None:
         """Return the text of a number in the results; None if it is missing."""
@@ -340,7 +340,7 @@ def _intervals(rows: Sequence[Row], spans: Sequence[tuple[float, float]]) -> Ite
     for from_s, until_s in spans:
         row, count = by_time.get(until_s, (_START, 0))
         completed = max(count - row.errors, 0)
-        yield ClientInterval.stated(until_s, completed, {"": row.errors}, {}, row.stated_s, from_s)
+        yield ClientInterval.stated(until_s, completed, row.errors, row.stated_s, begin_s=from_s)
 
 
 def _whole(text: str) -> int:

@@ -15,7 +15,13 @@ from collector.load_results.client_format import ClientFormatError, Format, Sour
 from collector.load_results.client_result import ClientInterval, ClientResult, StatedTotals, failed_note
 from collector.load_results.command_output import last_run, only_total, output_lines
 from collector.load_results.operation_times import OperationTimes
-from collector.load_results.parsing import checked_length_s, checked_time_s, latency_ns, read_lines, stated_latency
+from collector.load_results.parsing import (
+    checked_length_s,
+    checked_percentiles_s,
+    checked_time_s,
+    latency_ns,
+    read_lines,
+)
 from collector.printable import count_text
 
 NAME = "ab"
@@ -97,9 +103,9 @@ class _Run:
             # ab explains its failed requests unless there are none.
             errors[""] = int(self.values["Failed requests"])
         completed = max(complete - self._failed_responses - errors.get("", 0), 0)
-        latency = stated_latency(self._stated_s) if completed else None
+        stated_s = checked_percentiles_s(self._stated_s) if completed else {}
         length_s = checked_length_s(self.values["Time taken for tests"])
-        return ClientInterval.counted(0.0, length_s, completed, errors, latency)
+        return ClientInterval.stated(length_s, completed, errors, stated_s)
 
     def notes(self) -> list[str]:
         notes = failed_note(self._failed_responses, "request") if self._stated_s else []

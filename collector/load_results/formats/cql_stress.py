@@ -100,7 +100,7 @@ class _LastRun:
         self._operations += count
 
     def _interval(self, end_s: float, count: int, failed: int, stated_s: Mapping[float, float]) -> ClientInterval:
-        interval = ClientInterval.stated(end_s, count - failed, {"": failed}, service_s=stated_s)
+        interval = ClientInterval.stated(end_s, count - failed, failed, stated_s)
         return interval.as_response() if self._is_fixed else interval
 
     def _count(self, label: str) -> int | None:

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from collector.load_results import parsing
 from collector.load_results.client_format import ClientFormatError, Format, SourceFile
-from collector.load_results.client_result import NS_PER_S, ClientInterval, ClientResult, Latency, Operation, applicable
+from collector.load_results.client_result import NS_PER_S, ClientInterval, ClientResult, Operation, applicable
 from collector.load_results.load_span import with_true_edges
 from collector.load_results.operation_times import MAX_INTERVALS, SECONDS_PER_DAY, OperationTimes, require_near
 from collector.load_results.result_checks import require_no_overlap, tolerance_s
@@ -170,21 +170,20 @@ class IntervalRows:
         if not 0 < length_s <= SECONDS_PER_DAY:
             raise ValueError(f"invalid interval duration: {length_s:g} s")
         completed, failed = _count(row["operations"]), _count(row.get("errors") or "0")
-        latencies = [self._latency(row, kind) for kind in ("response", "service")]
+        response_s, service_s = (self._stated_s(row, kind) for kind in ("response", "service"))
         self._count += 1
         if self._count > MAX_INTERVALS:
             raise ValueError(f"more than {MAX_INTERVALS} intervals")
-        errors = {"": failed} if failed else {}
-        interval = ClientInterval(begin_s, begin_s + length_s, completed, errors, *(latencies if completed else ()))
+        interval = ClientInterval.stated(begin_s + length_s, completed, failed, service_s, response_s, begin_s)
         self._intervals[self._names.of(row.get("operation", ""))].append(interval)
 
-    def _latency(self, row: Mapping[str, str], kind: str) -> Latency | None:
+    def _stated_s(self, row: Mapping[str, str], kind: str) -> Mapping[float, float]:
         stated_s = {
             percentage: self._numbers.number(row[column]) * unit_ns / NS_PER_S
             for (kind_of_column, percentage), (column, unit_ns) in self._percentiles.items()
             if kind_of_column == kind and row[column]
         }
-        return parsing.stated_latency(stated_s)
+        return parsing.checked_percentiles_s(stated_s)
 
     def notes(self) -> list[str]:
         return []

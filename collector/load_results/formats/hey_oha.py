@@ -52,9 +52,9 @@ class _Counts:
     def total(self, length_s: float, stated_s: Mapping[float, float], *, further: int = 0) -> ClientInterval:
         """Return the total, whose times count from the beginning of the run, with `further` completed operations."""
         completed = self.responses - self.failed_responses + further
-        latency = parsing.stated_latency(stated_s) if completed else None
         errors = {**self._status_errors, **self.errors}
-        return ClientInterval.counted(0.0, length_s, completed, errors, latency)
+        known_s = parsing.checked_percentiles_s(stated_s) if completed else {}
+        return ClientInterval.stated(length_s, completed, errors, known_s)
 
     def notes(self) -> list[str]:
         return self._kinds.notes("error", "kind")

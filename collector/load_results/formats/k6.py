@@ -221,8 +221,8 @@ class _Summary:
         )
         # Latencies of requests that succeeded; those of all requests if k6 does not state the former.
         values = self.metrics.get(_EXPECTED) or self.metrics.get(HTTP, {})
-        latency = parsing.stated_latency(parsing.percentiles_s(values, MS_PER_S))
-        return ClientInterval.counted(0.0, length_s, attempted - failed, failed, latency)
+        stated_s = parsing.checked_percentiles_s(parsing.percentiles_s(values, MS_PER_S))
+        return ClientInterval.stated(length_s, parsing.succeeded(attempted, failed), failed, stated_s)
 
     @property
     def _failed(self) -> int:

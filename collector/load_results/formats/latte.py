@@ -60,7 +60,8 @@ def _interval(name: str, content: Mapping[str, Any], begin_s: float, length_s: f
     counts = decoded(latency["histogram"]) if latency else {}
     # A cycle ends at its first failed request.
     completed = max(sum(counts.values()) - failed, 0)
-    return ClientInterval.counted(begin_s, begin_s + length_s, completed, failed, Latency(counts))
+    service = Latency(counts) if completed else None
+    return ClientInterval(begin_s, begin_s + length_s, completed, {"": failed} if failed else {}, service=service)
 
 
 # What `latte run` prints: rows for each sample, and a summary. A row has the time at which the sample ended, since the
@@ -127,7 +128,7 @@ class _LastRun:
             for column, text in zip(self._columns[4:], fields[4:], strict=True)
             if cycles > failed and text not in ("NaN", "inf")
         }
-        self.rows.append(ClientInterval.stated(float(fields[0]), cycles - failed, {"": failed}, {}, stated_s))
+        self.rows.append(ClientInterval.stated(float(fields[0]), cycles - failed, failed, stated_s))
 
     def total(self) -> ClientInterval | None:
         """Return what the summary states; None if it is missing."""
@@ -135,7 +136,7 @@ class _LastRun:
             return None
         length_s, cycles, failed = (self.results.get(label, 0.0) for label in ("Elapsed time", "Cycles", "Errors"))
         stated_s = next(iter(self.stated_s.values())) if len(self.stated_s) == 1 else {}
-        return ClientInterval.stated(length_s, int(cycles) - int(failed), {"": int(failed)}, {}, stated_s)
+        return ClientInterval.stated(length_s, int(cycles) - int(failed), int(failed), stated_s)
 
     def add(self, line: OutputLine) -> None:
         if match := _SECTION.fullmatch(line.text.strip()):

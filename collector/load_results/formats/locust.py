@@ -183,7 +183,8 @@ class _HistoryRows:
             is_reset = after[0] < before[0] or after[1] < before[1]
             self._resets += is_reset
             attempted, failed = after if is_reset else (after[0] - before[0], after[1] - before[1])
-            intervals.append(ClientInterval.counted(begin + MIDDLE_S, end + MIDDLE_S, attempted - failed, failed))
+            completed = parsing.succeeded(attempted, failed)
+            intervals.append(ClientInterval.stated(end + MIDDLE_S, completed, failed, begin_s=begin + MIDDLE_S))
             before = after
         return intervals
 
@@ -192,9 +193,9 @@ class _HistoryRows:
         if series.last is None or self._resets:
             return None
         attempted, failed = max(series.counts.values())
-        begin_s, end_s = intervals[0].begin_s, intervals[-1].end_s
-        latency = parsing.stated_latency(_median_and_maximum_s(series.last))
-        return ClientInterval.counted(begin_s, end_s, attempted - failed, failed, latency)
+        completed = parsing.succeeded(attempted, failed)
+        stated_s = parsing.checked_percentiles_s(_median_and_maximum_s(series.last))
+        return ClientInterval.stated(intervals[-1].end_s, completed, failed, stated_s, begin_s=intervals[0].begin_s)
 
 
 def _median_and_maximum_s(row: _Row) -> dict[float, float]:
@@ -251,9 +252,9 @@ class _StatisticsRows:
         totals = []
         for row in self._rows.values():
             failed = row.count("failure count")
-            completed = row.count("request count") - failed
-            latency = parsing.stated_latency(row.percentiles_s())
-            totals.append(placed(ClientInterval.counted(0.0, length_s, completed, failed, latency), file))
+            completed = parsing.succeeded(row.count("request count"), failed)
+            stated_s = parsing.checked_percentiles_s(row.percentiles_s())
+            totals.append(placed(ClientInterval.stated(length_s, completed, failed, stated_s), file))
         names = _operation_names(self._rows).values()
         operations = [Operation(name, total=total) for name, total in zip(names, totals, strict=True)]
         notes += failed_note(sum(total.failed for total in totals), "request")

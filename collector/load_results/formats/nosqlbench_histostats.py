@@ -140,8 +140,7 @@ class _Series:
             stated_s = row.stated_s
             if not self._has_percentiles:
                 stated_s = {key: value for key, value in stated_s.items() if key in _LIMITS.values()}
-            errors = {"": failed}
-            interval = ClientInterval.stated(row.end_s, row.count - failed, errors, {}, stated_s, row.begin_s)
+            interval = ClientInterval.stated(row.end_s, row.count - failed, failed, stated_s, begin_s=row.begin_s)
             yield interval.as_response() if self._is_response else interval
 
     def _succeeded_in(self, row: _Row) -> int:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from collector.load_results.client_format import ClientFormatError, Format, ResultClock, SourceFile
 from collector.load_results.client_result import ClientInterval, ClientResult
 from collector.load_results.command_output import OutputLine, read_output, result_of_rows, run_notes
-from collector.load_results.parsing import go_duration_s, label_of, stated_latency_s, whole
+from collector.load_results.parsing import go_duration_s, label_of, stated_latency_s, succeeded, whole
 
 NAME = "scylla-bench"
 _HEADER = re.compile(r" *time +(?:ops|operations)/s +rows/s +errors(?: +max .*)?")
@@ -96,16 +96,14 @@ class _LastRun:
             self._is_cut = True
             return
         operations, failed = int(match["operations"]), int(match["failed"])
-        completed = operations - failed * self.counts_failed
-        if completed < 0:
-            raise ValueError("more failed operations than operations")
+        completed = succeeded(operations, failed if self.counts_failed else 0)
         stated_s: Mapping[float, float] = {}
         if completed:
             stated_s = {
                 percentage: stated_latency_s(go_duration_s(text))
                 for percentage, text in zip(_ROW_PERCENTAGES, values, strict=False)
             }
-        self.rows.append(ClientInterval.stated(go_duration_s(match["time"]), completed, {"": failed}, {}, stated_s))
+        self.rows.append(ClientInterval.stated(go_duration_s(match["time"]), completed, failed, stated_s))
 
     def _add_result(self, line: OutputLine) -> None:
         if not line.is_whole:
@@ -135,7 +133,7 @@ class _LastRun:
             return None
         fixed_s, raw_s = (self._stated_s.get(kind, {}) for kind in ("c-o fixed", "raw"))
         completed = self.completed - self._failed * self.counts_failed
-        return ClientInterval.stated(self._length_s, completed, {"": self._failed}, fixed_s, raw_s)
+        return ClientInterval.stated(self._length_s, completed, self._failed, raw_s, fixed_s)
 
     def has_fixed_rows(self, command: str) -> bool:
         """Return whether the latencies of rows are response times: as stated, or since they exceed the raw maximum."""

@@ -136,6 +136,6 @@ def _intervals_by_name(part: _Part) -> dict[str, tuple[ClientInterval, ...]]:
     rows = {name: rows_of(offsets_s, [row.counts[name] for row in part.rows]) for name in names}
     intervals = {name: intervals_of(rows[name], begin_s) for name in active or names[:1]}
     if last.get(ERRORS):
-        failed = [ClientInterval.stated(row.end_s, 0, {"": row.completed}) for row in rows[ERRORS]]
+        failed = [ClientInterval.stated(row.end_s, 0, row.completed) for row in rows[ERRORS]]
         intervals[""] = intervals_of(failed, begin_s)
     return intervals

@@ -121,11 +121,11 @@ class _Run:
         # As many as possible are counted as failed; each only once.
         failed = min(status + timeout, requests)
         errors = self._errors | ({"timeout": failed - status} if timeout else {})
-        response_s, service_s = (self._stated_s.get(kind, {}) for kind in ("response", "service"))
+        service_s, response_s = (self._stated_s.get(kind, {}) for kind in ("service", "response"))
         if requests and rate:
             # The rate has more digits than the stated duration.
             length_s = requests / rate
-        return ClientInterval.stated(length_s, requests - failed, errors, response_s, service_s)
+        return ClientInterval.stated(length_s, requests - failed, errors, service_s, response_s)
 
     def notes(self) -> list[str]:
         notes = []

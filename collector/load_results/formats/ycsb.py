@@ -139,8 +139,8 @@ class Total:
     stated_s: dict[bool, dict[float, float]] = field(default_factory=dict)
 
     def interval(self, end_s: float) -> ClientInterval:
-        response_s, service_s = (self.stated_s.get(is_response, {}) for is_response in (True, False))
-        return ClientInterval.stated(end_s, self.completed, self.errors, response_s, service_s)
+        service_s, response_s = (self.stated_s.get(is_response, {}) for is_response in (False, True))
+        return ClientInterval.stated(end_s, self.completed, self.errors, service_s, response_s)
 
 
 class Summary:

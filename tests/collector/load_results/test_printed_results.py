@@ -99,7 +99,7 @@ def test_intervals_follow_each_other_and_have_all_operations(rows: list[tuple[in
     end_s, printed = 0, []
     for length_s, completed, failed in rows:
         end_s += length_s
-        printed.append(ClientInterval.stated(float(end_s), completed, {"": failed}, {}, {99.0: 0.001}))
+        printed.append(ClientInterval.stated(float(end_s), completed, failed, {99.0: 0.001}))
     completed, failed = sum(row[1] for row in rows) + rest, sum(row[2] for row in rows)
     intervals = intervals_of([*printed, *last_part(printed, end_s + 0.5, completed, failed)], 100.0)
     assert sum(interval.completed for interval in intervals) == completed
@@ -113,5 +113,5 @@ def test_rows_that_state_no_more_than_the_total_leave_no_rest() -> None:
     rows = [ClientInterval.stated(1.0, 10)]
     assert last_part(rows, 2.0, 10, 0) == []
     assert last_part(rows, 2.0, 9, 0) == []
-    assert last_part(rows, 2.0, 12, 1) == [ClientInterval.stated(2.0, 2, {"": 1})]
+    assert last_part(rows, 2.0, 12, 1) == [ClientInterval.stated(2.0, 2, 1)]
     assert intervals_of(rows, 5.0) == (ClientInterval(5.0, 6.0, 10),)
