@@ -205,8 +205,7 @@ class _Checks:
 
     def means(self, increases: BucketIncreases, last_buckets: Ints) -> list[Disagreement]:
         """Compare the means of all values since the node started with those of the counters."""
-        checked = [number for number, histogram in enumerate(self.histograms) if histogram.total is not None]
-        checked = [number for number in checked if self.histograms[number].counter is not None]
+        checked = [number for number, one in enumerate(self.histograms) if None not in (one.counter, one.total)]
         histograms = [self.histograms[number] for number in checked]
         counters, totals = _array(histograms, "counter"), _array(histograms, "total")
         lengths = _array(self.histograms, "length")

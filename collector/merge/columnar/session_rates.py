@@ -189,10 +189,7 @@ def _check(block: Block, present: Bools, kinds: Sequence[Kind | None], changes: 
     column, changed = changes.columns, changes.changes
     first = changes.first_indices
     begun = np.where(first < 0, len(present), changes.lines[first] if len(column) else 0)
-    mixed, bucketed = (
-        {column_index for _, column_index, _ in block.others},
-        {column_index for _, column_index, _ in block.lengths},
-    )
+    mixed, bucketed = ({column_index for _, column_index, _ in part} for part in (block.others, block.lengths))
     _check_present(present, changes.lines, changes.columns)
     for line, column_index, *_ in (*block.others, *block.lengths):
         begun[column_index] = min(begun[column_index], line)
