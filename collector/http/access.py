@@ -154,10 +154,14 @@ class Access:
     def _token(self) -> str:
         return b64encode(f"{self.user}:{self.password}".encode()).decode()
 
+    @property
+    def _secrets(self) -> tuple[str, ...]:
+        return (self._token, self.password) if self.user else ()
+
     def hide(self, text: str) -> str:
         """Return `text` with the password and Basic token masked, because a server's error message may repeat them."""
-        for secret in (self._token, self.password) if self.user else ():
-            text = text.replace(secret, HIDDEN) if secret else text
+        for secret in filter(None, self._secrets):
+            text = text.replace(secret, HIDDEN)
         return text
 
 
