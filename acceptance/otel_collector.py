@@ -163,7 +163,9 @@ def expected(journal: Path) -> list[DataPoint]:
     sink = _Expected()
     runtime = Runtime(lambda _: False, time.monotonic, time.time, time.process_time, lambda: 0.5)
     shipping = Shipper(sink, Plan(lambda _: RecordingReader(journal_files(journal)), cpu_share=1.0), runtime, print)
-    shipping.run(until_end=True)
+    while shipping.step():
+        pass
+    shipping.close()
     return sink.points
 
 

@@ -136,7 +136,9 @@ def _ship_hour(store: InfluxDB, journal: Path, folder: Path, cpu_share: float, b
     plan = Plan(journal_opener(journal), state_folder=folder / f"kept-{cpu_share}", cpu_share=cpu_share)
     shipper = Shipper(sink_of(store.url), plan, Runtime(Event().wait), print)
     began_s, before_s = time.monotonic(), _process_s()
-    shipper.run(until_end=True)
+    while shipper.step():
+        pass
+    shipper.close()
     wall_s, cpu_s = time.monotonic() - began_s, _process_s() - before_s
     health = shipper.health()
     label = f"{shipper.ticks} ticks, {health.points} points into InfluxDB, CPU limit {100 * cpu_share:g}%"

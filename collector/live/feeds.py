@@ -147,7 +147,7 @@ class AgentFeed:
         """Read the node's properties and, unless a sample has already been received, the agent's last sample."""
         async with self._connection() as connection:
             if self._last_s is None:
-                self._take_last(await self._get(connection, self._samples_path(None), JSON))
+                self._take_last(await self._get_json(connection, self._samples_path(None)))
             await self._read_node(connection)
         self._is_introduced = True
 
@@ -198,10 +198,13 @@ class AgentFeed:
             query.append(("since", repr(since_s)))
         return f"/api/v1/samples?{urlencode(query)}"
 
-    def _take_last(self, response: Response) -> None:
+    async def _get_json(self, connection: AgentConnection, path: str) -> Any:
+        response = await self._get(connection, path, JSON)
         if response.status != OK:
             raise AgentError(self._refusal(response))
-        samples = self._json(response.body)
+        return self._json(response.body)
+
+    def _take_last(self, samples: Any) -> None:
         if not isinstance(samples, list):
             raise AgentError("the response is not a list of samples (hint: check the agent's address)")
         for content in samples[-1:]:
@@ -227,10 +230,7 @@ class AgentFeed:
             raise AgentError("the response is not JSON (hint: check the agent's address)") from None
 
     async def _read_node(self, connection: AgentConnection) -> None:
-        response = await self._get(connection, "/api/v1/node", JSON)
-        if response.status != OK:
-            raise AgentError(self._refusal(response))
-        content = self._json(response.body)
+        content = await self._get_json(connection, "/api/v1/node")
         if not isinstance(content, Mapping):
             raise AgentError("the response does not describe a node (hint: check the agent's address)")
         peers = content.get("peers")

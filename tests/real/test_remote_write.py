@@ -54,7 +54,9 @@ def expected(journal: Path) -> Stored:
     receiver = SampleReceiver()
     runtime = Runtime(lambda _: False, time.monotonic, time.time, time.process_time, lambda: 0.5)
     shipping = Shipper(receiver, Plan(lambda _: RecordingReader(journal_files(journal)), cpu_share=1.0), runtime, print)
-    shipping.run(until_end=True)
+    while shipping.step():
+        pass
+    shipping.close()
     samples: Stored = {}
     for (head, time_ms), content in receiver.samples.items():
         value, _ = sample_of(content)

@@ -151,24 +151,17 @@ class Shipper:
         """Return the sink's health; may be called from any thread."""
         return replace(self._health, lag_s=self._lag_s())
 
-    def run(self, *, until_end: bool = False) -> None:
-        """Ship until stopped, or, with `until_end`, until the end of the journal.
-
-        A read error is logged, and the read is retried; with `until_end`, OSError is raised instead.
-        """
+    def run(self) -> None:
+        """Ship until stopped; a read error is logged, and the read is retried."""
         try:
             while not self.stopped:
                 try:
                     more = self.step()
                 except OSError as error:
-                    if until_end:
-                        raise
                     self._report_read_error(error)
-                    continue
-                if until_end and not more:
-                    break
-                if not more:
-                    self._idle()
+                else:
+                    if not more:
+                        self._idle()
         finally:
             self.close()
 
