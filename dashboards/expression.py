@@ -96,10 +96,15 @@ def where(**labels: str | tuple[str, ...]) -> LabelFilter:
     return tuple((name, (value,) if isinstance(value, str) else value) for name, value in labels.items())
 
 
+def parts_of(expression: Expression) -> Iterator[Rate | Gauge | Quantile]:
+    """Yield the parts of an expression that have a metric."""
+    if isinstance(expression, Ratio | Difference):
+        yield from parts_of(expression.left)
+        yield from parts_of(expression.right)
+    elif not isinstance(expression, Constant):
+        yield expression
+
+
 def metrics_of(expression: Expression) -> Iterator[str]:
     """Yield the name of every metric in an expression."""
-    if isinstance(expression, Ratio | Difference):
-        yield from metrics_of(expression.left)
-        yield from metrics_of(expression.right)
-    elif not isinstance(expression, Constant):
-        yield expression.metric
+    return (part.metric for part in parts_of(expression))

@@ -173,14 +173,13 @@ def _first_beyond(line: Line, bound: float) -> float:
 
 def build_panel(store: Store, dashboard: Dashboard, panel: Panel, number: int, position: GridPosition) -> Any:
     """Return the SDK's builder for a panel; `number` is its id on the dashboard."""
-    builder = _text_panel(panel) if isinstance(panel, TextPanel) else _query_panel(store, dashboard, panel)
+    if isinstance(panel, TextPanel):
+        builder = text.Panel().mode(TextMode.MARKDOWN).content(panel.text)
+    else:
+        builder = _query_panel(store, dashboard, panel)
     grid = model.GridPos(x=position.x, y=position.y, w=position.width, h=position.height)
     description = store.panel_description(panel) if panel.lines else panel.text
     return builder.id(number).title(store.panel_title(panel)).description(description).grid_pos(grid)
-
-
-def _text_panel(panel: Panel) -> Any:
-    return text.Panel().mode(TextMode.MARKDOWN).content(panel.text)
 
 
 def _query_panel(store: Store, dashboard: Dashboard, panel: Panel) -> Any:

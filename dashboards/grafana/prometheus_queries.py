@@ -1,12 +1,12 @@
 """Renders panel queries in PromQL, for Prometheus and VictoriaMetrics."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from collector.model.metric import ScrapeInterval
 from collector.node.catalogue import CATALOGUE
 from collector.node.selection import slowest_interval
-from dashboards.expression import Difference, Expression, Quantile, Rate, Ratio
+from dashboards.expression import Quantile, Rate, parts_of
 from dashboards.grafana import panel_model
 from dashboards.grafana.panel_model import (
     BLUE,
@@ -222,20 +222,10 @@ def _scope(line: Line, tables: bool, by: Sequence[str]) -> Scope:
 
 def _min_step(line: Line) -> str:
     """Return the minimum step of a line's query; "" for the data source's setting."""
-    intervals = [
-        slowest_interval(CATALOGUE[name]) for name in _rate_metrics(line.signal.expression) if name in CATALOGUE
-    ]
+    of_rates = [part.metric for part in parts_of(line.signal.expression) if isinstance(part, Rate | Quantile)]
+    intervals = [slowest_interval(CATALOGUE[name]) for name in of_rates if name in CATALOGUE]
     slowest = max(intervals, key=lambda scrape_interval: scrape_interval.value, default=ScrapeInterval.TICK)
     return MIN_STEPS.get(slowest, "")
-
-
-def _rate_metrics(expression: Expression) -> Iterator[str]:
-    """Yield the names of the metrics to which an expression applies `rate` in PromQL."""
-    if isinstance(expression, Ratio | Difference):
-        yield from _rate_metrics(expression.left)
-        yield from _rate_metrics(expression.right)
-    elif isinstance(expression, Rate | Quantile):
-        yield expression.metric
 
 
 def _legend(panel: Panel, line: Line) -> str:

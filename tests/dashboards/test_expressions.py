@@ -17,6 +17,7 @@ from dashboards.expression import (
     Ratio,
     aggregation_of,
     metrics_of,
+    parts_of,
     where,
 )
 from dashboards.signals.all_signals import SIGNALS, by_name
@@ -150,7 +151,7 @@ def test_the_title_names_an_aggregation_that_differs_from_the_catalogue() -> Non
     titles = [
         signal.title
         for signal in SIGNALS.values()
-        for part in _parts(signal.expression)
+        for part in parts_of(signal.expression)
         if not isinstance(part, Quantile) and part.aggregation is not None and part.metric in CATALOGUE
     ]
     assert titles
@@ -218,7 +219,7 @@ def test_labels_are_rendered_as_tags_in_influxql() -> None:
 @every("signal", SIGNALS.values())
 def test_a_signal_uses_metrics_with_the_right_kind_and_labels(signal: Signal) -> None:
     assert set(metrics_of(signal.expression)) <= families().keys()
-    for part in _parts(signal.expression):
+    for part in parts_of(signal.expression):
         kind, labels = families()[part.metric]
         assert kind in {Rate: ("counter", "unknown"), Gauge: ("gauge",), Quantile: ("histogram",)}[type(part)]
         assert {name for name, _ in part.where} <= labels
@@ -229,9 +230,3 @@ def test_duplicate_signal_names_are_rejected() -> None:
     signal = next(iter(SIGNALS.values()))
     with pytest.raises(ValueError, match="duplicate signal name"):
         by_name([signal, Signal(signal.name, "", signal.expression, signal.unit, "")])
-
-
-def _parts(expression: Expression) -> list[Rate | Gauge | Quantile]:
-    if isinstance(expression, Ratio | Difference):
-        return [*_parts(expression.left), *_parts(expression.right)]
-    return [] if isinstance(expression, Constant) else [expression]
