@@ -113,8 +113,8 @@ class BusyProcesses:
                 values[CPUS.name, stat.name, pid] = self._cpus[process]
         for process, thread in self._threads.items():
             if process in processes and (stat := _stat_of(self._tasks(process), thread)):
-                labels = processes[process].name, *map(str, (process[0], *thread))
-                values[(THREAD_CPU_TIME.name, *labels)] = stat.cpu_ticks
+                series = THREAD_CPU_TIME.name, processes[process].name, *map(str, (process[0], *thread))
+                values[series] = stat.cpu_ticks
         return Scrape(self.name, now_s, values, origin="boot")
 
     def _scan(self) -> None:
