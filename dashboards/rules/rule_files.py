@@ -45,11 +45,6 @@ NODES = "cluster:casstat_nodes:count"
 """The number of nodes that are answering and therefore contribute to the cluster values."""
 
 
-def alert_list() -> tuple[Alert, ...]:
-    """Return all alerts; an alert with two severities appears twice."""
-    return tuple(alert for alerts in ALERTS.values() for alert in alerts)
-
-
 def rule_files(runbooks: str = "", job: str = JOB) -> Iterator[tuple[str, str]]:
     """Yield each file's name and text.
 

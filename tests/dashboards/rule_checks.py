@@ -5,10 +5,13 @@ from math import ceil
 from typing import Any, NamedTuple
 
 from dashboards.rules.alert import CRITICAL, Alert
+from dashboards.rules.rule_files import ALERTS
 from dashboards.thresholds import THRESHOLDS
 from tests.dashboards.absence_checks import ABSENCE
 from tests.dashboards.alert_cases import CASES, Case, Line, only_in
 
+ALL_ALERTS = [alert for alerts in ALERTS.values() for alert in alerts]
+"""All alerts; an alert with two severities appears twice."""
 STALE = "stale"
 # A single event is simulated as one minute in which the rate is this multiple of a value just beyond the threshold.
 BURST = 20

@@ -28,13 +28,13 @@ from dashboards.rules.alert import (
     nearest_le,
     signal_alerts,
 )
-from dashboards.rules.rule_files import ALERTS, alert_list, rule_files
+from dashboards.rules.rule_files import ALERTS, rule_files
 from dashboards.signals.all_signals import SIGNALS
 from dashboards.signals.signal import Unit
 from dashboards.thresholds import OBJECTIVES, THRESHOLDS, Severity, Threshold
 from tests.dashboards.absence_checks import ABSENCE
 from tests.dashboards.alert_cases import CASES
-from tests.dashboards.rule_checks import checks_of, min_ratio
+from tests.dashboards.rule_checks import ALL_ALERTS, checks_of, min_ratio
 from tests.every import every
 from tests.exporters import golden
 from tests.exporters.metrics_page.complete_page import complete_page
@@ -45,7 +45,7 @@ DASHBOARDS = ROOT / "dashboards" / "grafana" / "json" / "prometheus"
 RUNBOOKS = ROOT / "docs" / "runbooks"
 PAGE = ROOT / "docs" / "rules.md"
 HEADINGS = ["Meaning", "Impact", "Diagnosis", "Mitigation", "Harmless when"]
-NAMES = list(dict.fromkeys(alert.name for alert in alert_list()))
+NAMES = list(dict.fromkeys(alert.name for alert in ALL_ALERTS))
 # A metric in a query, with its matchers.
 SELECTED = re.compile(r"([a-zA-Z_:][\w:]*)\{([^}]*)\}")
 RATE = re.compile(r"(?:rate|increase|deriv)\([^[]*\[(\d+)([mh])\]")
@@ -58,7 +58,7 @@ def alert_id(alert: Alert) -> str:
     return f"{alert.name}-{alert.severity}"
 
 
-each_alert = every("alert", alert_list())
+each_alert = every("alert", ALL_ALERTS)
 each_name = every("name", NAMES)
 
 
@@ -77,7 +77,7 @@ def series_labels() -> Mapping[str, set[str]]:
 
 def test_no_two_alerts_have_the_same_name_and_severity() -> None:
     assert len(NAMES) >= 25
-    assert len(alert_list()) == len({(alert.name, alert.severity) for alert in alert_list()})
+    assert len(ALL_ALERTS) == len({(alert.name, alert.severity) for alert in ALL_ALERTS})
 
 
 @each_alert
@@ -169,7 +169,7 @@ def test_the_severity_in_top_changes_with_the_threshold(
     assert severities == [Severity.OK, Severity.WARNING, Severity.CRITICAL]
 
 
-@every("alert", [alert for alert in alert_list() if alert.threshold in SIGNALS])
+@every("alert", [alert for alert in ALL_ALERTS if alert.threshold in SIGNALS])
 def test_an_alert_on_a_signal_compares_all_of_its_metrics(alert: Alert) -> None:
     metrics = set(metrics_of(SIGNALS[alert.threshold].expression))
     assert metrics
@@ -182,7 +182,7 @@ def compares_a_rate(alert: Alert) -> bool:
 
 @every(
     "alert",
-    [alert for alert in alert_list() if compares_a_rate(alert) and alert.name not in EVENT_ALERTS],
+    [alert for alert in ALL_ALERTS if compares_a_rate(alert) and alert.name not in EVENT_ALERTS],
 )
 def test_an_alert_on_a_rate_waits_longer_than_its_window(alert: Alert) -> None:
     """A single event raises a rate for the whole window, so an alert with a shorter `for` duration would fire."""
@@ -192,12 +192,12 @@ def test_an_alert_on_a_rate_waits_longer_than_its_window(alert: Alert) -> None:
 
 @every("name", EVENT_ALERTS)
 def test_a_single_event_does_not_page(name: str) -> None:
-    assert {alert.severity for alert in alert_list() if alert.name == name} == {WARNING}
+    assert {alert.severity for alert in ALL_ALERTS if alert.name == name} == {WARNING}
 
 
 @every(
     "alert",
-    [alert for alert in alert_list() if THRESHOLDS[alert.threshold].below and alert.threshold in SIGNALS],
+    [alert for alert in ALL_ALERTS if THRESHOLDS[alert.threshold].below and alert.threshold in SIGNALS],
 )
 def test_the_summary_of_an_alert_on_low_values_does_not_repeat_the_title(alert: Alert) -> None:
     """If low values are bad, the title describes the good state, and a summary that repeated it would mislead."""
@@ -207,14 +207,14 @@ def test_the_summary_of_an_alert_on_low_values_does_not_repeat_the_title(alert: 
 @each_name
 def test_a_critical_alert_inhibits_only_the_warning_that_has_the_same_labels(name: str) -> None:
     """Alertmanager compares only the labels under `equal`, so each label that identifies an alert must be listed."""
-    (labels,) = {alert.by for alert in alert_list() if alert.name == name}
+    (labels,) = {alert.by for alert in ALL_ALERTS if alert.name == name}
     (block,) = re.findall(r"```yaml\n# alertmanager.yml\n(.*?)```", PAGE.read_text(), re.DOTALL)
     (rule,) = yaml.safe_load(block)["inhibit_rules"]
     assert {"alertname", *labels} <= set(rule["equal"])
 
 
 def test_the_documented_inhibition_lists_no_other_labels() -> None:
-    labels = dict.fromkeys(("alertname", *(label for alert in alert_list() for label in alert.by)))
+    labels = dict.fromkeys(("alertname", *(label for alert in ALL_ALERTS for label in alert.by)))
     assert f"    equal: [{', '.join(labels)}]\n" in PAGE.read_text()
 
 
@@ -231,7 +231,7 @@ def test_summary_and_description_are_one_line_templates(alert: Alert) -> None:
 @every("name", THRESHOLDS)
 def test_critical_is_worse_than_warning(name: str) -> None:
     row = THRESHOLDS[name]
-    assert name in SIGNALS or any(alert.threshold == name for alert in alert_list())
+    assert name in SIGNALS or any(alert.threshold == name for alert in ALL_ALERTS)
     assert (row.warning, row.critical) != (None, None)
     assert row.for_s >= 0
     if row.warning is not None and row.critical is not None:
@@ -310,7 +310,7 @@ def rules_of(*runbooks: str, **job: str) -> list[dict[str, Any]]:
 def test_runbook_url_is_a_url_or_absent() -> None:
     without_urls = [rule for rule in rules_of() if "alert" in rule]
     with_urls = [rule for rule in rules_of("https://wiki.example/books") if "alert" in rule]
-    assert len(without_urls) == len(with_urls) == len(alert_list())
+    assert len(without_urls) == len(with_urls) == len(ALL_ALERTS)
     for rule in without_urls:
         assert "runbook_url" not in rule["annotations"]
         assert (ROOT / rule["annotations"]["runbook"]).is_file()

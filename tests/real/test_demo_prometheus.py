@@ -15,7 +15,8 @@ import pytest
 
 from cli.setup.demo.demo_cluster import LocalCluster, write_configuration
 from dashboards.rules.alert import BUCKETS
-from dashboards.rules.rule_files import ALERTS, alert_list
+from dashboards.rules.rule_files import ALERTS
+from tests.dashboards.rule_checks import ALL_ALERTS
 from tests.real.stores import fetched
 from tests.waiting import eventually
 
@@ -134,7 +135,7 @@ def _check_scrapes_and_rules() -> None:
     """Assert that all targets and rules are healthy, and that Prometheus has the load's metrics."""
     eventually(lambda: sorted(target["health"] for target in api("targets")["activeTargets"]) == ["up"] * 3, PATIENCE_S)
     eventually(lambda: all(rule["health"] == "ok" for rule in rules()), PATIENCE_S)
-    assert {rule["name"] for rule in rules()} >= {alert.name for alert in alert_list()}
+    assert {rule["name"] for rule in rules()} >= {alert.name for alert in ALL_ALERTS}
     assert not [rule for rule in rules() if rule.get("lastError")]
     eventually(lambda: len(series(f'{BUCKETS}{{le="%2BInf",operation="Write"}}')) == 1, PATIENCE_S)
     for name in ("operations_total", "operation_duration_seconds_count", "errors_total"):
@@ -149,7 +150,7 @@ def _check_metrics_of_alerts() -> None:
     """Assert that all metrics in alerts exist, except those in `NOT_YET`; an alert on a missing metric never fires."""
     wanted = {
         selector
-        for alert in alert_list()
+        for alert in ALL_ALERTS
         for selector in SELECTOR.findall(alert.expr)
         if not selector.startswith(NOT_YET)
     }

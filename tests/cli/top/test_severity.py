@@ -7,11 +7,11 @@ import pytest
 from cli.top.screen_rows import OF_NODES, SIGNALS, cluster_level, level, order
 from cli.top.view_state import SETS, ViewState
 from collector.live.cluster_interval import State
-from dashboards.rules.rule_files import alert_list
 from dashboards.signals.all_signals import SIGNALS as ALL_SIGNALS
 from dashboards.signals.signal import Unit
 from dashboards.thresholds import THRESHOLDS, Severity
 from exporters.live.live_columns import COLUMN_INDEX
+from tests.dashboards.rule_checks import ALL_ALERTS
 from tests.exporters.live.generated_frames import frames
 
 SCALES = {Unit.SECONDS: ("_ms", 1000), Unit.RATIO: ("_pct", 100), Unit.PER_S: ("_per_s", 1), Unit.COUNT: ("", 1)}
@@ -50,7 +50,7 @@ def test_a_percentile_is_critical_at_five_times_its_objective(signal: str, bound
 
 
 def test_an_alert_and_top_become_critical_at_the_same_value() -> None:
-    alerts = {alert.threshold: alert.bound for alert in alert_list() if alert.severity == "critical"}
+    alerts = {alert.threshold: alert.bound for alert in ALL_ALERTS if alert.severity == "critical"}
     shared = {name: (signal, scale) for name, (signal, scale) in SIGNALS.items() if signal in alerts}
     assert len(shared) >= 10
     for name, (signal, scale) in shared.items():
