@@ -37,13 +37,11 @@ def description_of(name: str) -> Description:
     groups = [
         node.value.value
         for node in module.body
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and _is_group(node.targets[0])
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Constant)
+        and ast.unparse(node.targets[0]) == "GROUP"
     ]
     return Description(str(*groups), (ast.get_docstring(module) or "").partition("\n")[0])
-
-
-def _is_group(target: ast.expr) -> bool:
-    return isinstance(target, ast.Name) and target.id == "GROUP"
 
 
 SHELLS = ("bash", "zsh", "fish")
@@ -82,6 +80,5 @@ def complete(instruction: str) -> int:
         click.echo(f"casstat: {COMPLETE}: unknown value '{instruction}' (hint: use {scripts})", err=True)
         return 2
     options = [parameter for parameter in _command(LINE).params if isinstance(parameter, click.Option)]
-    root = _Root("casstat", params=[*options], add_help_option=True)
-    root.context_settings = {"help_option_names": ["-h", "--help"]}
+    root = _Root("casstat", params=[*options], context_settings={"help_option_names": ["-h", "--help"]})
     return shell_complete(root, {}, "casstat", COMPLETE, instruction)

@@ -8,7 +8,7 @@ from typing import Any
 from cli.top.node_table import header, layout, merged_row, node_row
 from cli.top.pages import table_lines, tables_header, tables_of
 from cli.top.screen_rows import RenderContext, clock_time
-from cli.top.styled_text import ASCII, number, plain
+from cli.top.styled_text import ASCII, cut, number, plain
 from cli.top.view_state import ViewState, set_of
 from collector.printable import printable_json
 from exporters.live.frame import ALL, Frame
@@ -40,7 +40,7 @@ def table_text(frame: Frame, view: ViewState) -> str:
     when = f"# {clock_time(frame.time_s, date=True)} {frame.counted} of {len(frame.nodes)} nodes"
     for operation in others:
         when += f", {operation.title} {number(value(frame.cluster, f'{operation.plural}_per_s'), 0)}/s"
-    return "\n".join([when, *(plain(line).rstrip() for line in lines), ""])
+    return "\n".join([when, *(plain(cut(line, WIDEST)).rstrip() for line in lines), ""])
 
 
 def json_text(frame: Frame, own: tuple[float | None, float | None], names: frozenset[str]) -> str:

@@ -216,9 +216,7 @@ _MOVES: dict[str, Callable[[RenderContext, ViewState], ViewState]] = {
 
 _KEYS: dict[str, Callable[[RenderContext, ViewState], ViewState]] = {
     **_MOVES,
-    "?": lambda _, view: replace(view, help=True, first=0),
-    "f1": lambda _, view: replace(view, help=True, first=0),
-    "h": lambda _, view: replace(view, help=True, first=0),
+    **dict.fromkeys(("?", "f1", "h"), lambda _, view: replace(view, help=True, first=0)),
     "/": _prompt("/"),
     "s": _prompt("s"),
     "S": _prompt("S"),

@@ -74,7 +74,7 @@ def header(context: RenderContext, chosen: Layout) -> Line:
         spans.append(Span(f"{text:>{width}}"[-width:], "sorted" if is_sorted else "head"))
     if chosen.trend:
         spans.append(Span(f" {fit(trend_name(context), chosen.trend, context.marks)}", "head"))
-    return cut((*spans, Span(" " * context.width, "head")), context.width)
+    return (*spans, Span(" " * context.width, "head"))
 
 
 def column_at(context: RenderContext, x: int) -> str:
@@ -106,7 +106,7 @@ def merged_row(context: RenderContext, chosen: Layout) -> Line:
     """Return the row of all nodes or, if a group is open, of its nodes; blank before the first frame."""
     frame, location = context.frame, context.view.group
     if frame is None:
-        return cut((), context.width)
+        return ()
     group = None if location is None else frame.groups.get(location)
     if group is None or location is None:
         whole = GroupFrame(tuple(range(len(frame.nodes))), frame.cluster, frame.counted)
@@ -122,12 +122,12 @@ def group_row(context: RenderContext, chosen: Layout, location: str, *, pointed:
     """Return the row of a data centre or rack: its values, and on how many of its nodes Cassandra is answering."""
     frame = context.frame
     if frame is None:
-        return cut((), context.width)
+        return ()
     group = frame.groups[location]
     worst, style = frame.nodes[worst_index(context, group)], "" if group.counted else "dim"
     spans = _first_spans(context, worst, group_name(context, location), chosen.name, style, pointed=pointed)
     trend = context.group_trend(trend_column(context), location, chosen.trend)
-    return _marked(_merged_line(context, chosen, spans, group, trend, ""), pointed=pointed)
+    return _marked(context, _merged_line(context, chosen, spans, group, trend, ""), pointed=pointed)
 
 
 def _first_spans(
@@ -138,8 +138,10 @@ def _first_spans(
     return [Span(cursor), Span(*glyph_of(node, context.marks)), Span(f" {fit(name, width, context.marks)}", style)]
 
 
-def _marked(line: Line, *, pointed: bool) -> Line:
-    return tuple(Span(span.text, f"cursor {span.style}".strip()) for span in line) if pointed else line
+def _marked(context: RenderContext, line: Line, *, pointed: bool) -> Line:
+    if not pointed:
+        return line
+    return tuple(Span(span.text, f"cursor {span.style}".strip()) for span in cut(line, context.width))
 
 
 def group_name(context: RenderContext, location: str) -> str:
@@ -153,9 +155,7 @@ def _merged_line(
 ) -> Line:
     if chosen.location:
         spans.append(Span(f" {fit(_count(group.counted, len(group.nodes)), chosen.location, context.marks)}"))
-    return cut(
-        (*spans, *_numbers(chosen, group.cells, cluster_level, usual), *_trend(context, chosen, trend)), context.width
-    )
+    return (*spans, *_numbers(chosen, group.cells, cluster_level, usual), *_trend(context, chosen, trend))
 
 
 def _count(counted: int, nodes: int) -> str:
@@ -166,7 +166,7 @@ def node_row(context: RenderContext, chosen: Layout, node: int, *, pointed: bool
     """Return a node's row: its values, or the reason why it has none."""
     frame = context.frame
     if frame is None:
-        return cut((), context.width)
+        return ()
     row = frame.nodes[node]
     # If a node's Cassandra is silent, its host values appear only on its own page.
     is_known = row.state is not State.SILENT and any(cell == cell for cell in row.cells)
@@ -178,7 +178,7 @@ def node_row(context: RenderContext, chosen: Layout, node: int, *, pointed: bool
         spans += _trend(context, chosen, context.trend(trend_column(context), node, chosen.trend))
     else:
         spans.append(Span(f" {why_not(row, context.marks)}", "dim"))
-    return _marked(cut(tuple(spans), context.width), pointed=pointed)
+    return _marked(context, tuple(spans), pointed=pointed)
 
 
 def why_not(node: NodeFrame, marks: Marks) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from cli.top.node_table import glyph_of, why_not
 from cli.top.screen_rows import LEVEL_STYLES, RenderContext, clock_time, cluster_level, level
-from cli.top.styled_text import Line, Span, clean, cut, fit, number, spark
+from cli.top.styled_text import Line, Span, clean, fit, number, spark
 from cli.top.view_state import SETS, columns, set_of
 from collector.live.cluster_interval import State
 from exporters.live.frame import ALL, NodeFrame
@@ -52,18 +52,17 @@ LABEL = 27
 def node_lines(context: RenderContext, room: int) -> list[Line]:
     node, frame = context.view.node, context.frame
     if node is None or frame is None or node >= len(frame.nodes):
-        return [cut((), context.width)] * max(room, 0)
+        return []
     row = frame.nodes[node]
     page = [_title(context, row), *_values(context, node, row)]
     running = compaction_lines(context, node, room)
     if running:
-        page += [cut((Span(" compactions", "bold"),), context.width), *running]
+        page += [(Span(" compactions", "bold"),), *running]
     if row.state is not State.GONE:
         tables = len(tables_of(context, node))
         page += [tables_header(context), *table_lines(context, node, 0, tables or 1)]
     first = min(context.view.first, max(len(page) - room, 0))
-    shown = page[first : first + room]
-    return shown + [cut((), context.width)] * (room - len(shown))
+    return page[first:]
 
 
 def _title(context: RenderContext, node: NodeFrame) -> Line:
@@ -74,7 +73,7 @@ def _title(context: RenderContext, node: NodeFrame) -> Line:
         spans.append(Span(f"  {why_not(node, context.marks)}", "bad"))
     else:
         spans += [Span(f"  {node.state.value}", "dim"), Span(f"  {clean(node.reason, context.marks)}", "warn")]
-    return cut(tuple(spans), context.width)
+    return tuple(spans)
 
 
 def _values(context: RenderContext, node: int, row: NodeFrame) -> list[Line]:
@@ -87,10 +86,10 @@ def _values(context: RenderContext, node: int, row: NodeFrame) -> list[Line]:
         names = [name for name in column_set.columns if name not in shown and value(row.cells, name) is not None]
         shown.update(names)
         if names:
-            made.append(cut((Span(f" {column_set.name}", "bold"),), context.width))
+            made.append((Span(f" {column_set.name}", "bold"),))
         for begin in range(0, len(names), per_line):
             spans = [span for name in names[begin : begin + per_line] for span in _cell(context, node, row, name)]
-            made.append(cut(tuple(spans), context.width))
+            made.append(tuple(spans))
     return made
 
 
@@ -122,14 +121,14 @@ def tables_of(context: RenderContext, node: int | None) -> Sequence[Mapping[str,
 def tables_header(context: RenderContext) -> Line:
     name = fit("TABLE", _name(context.width), context.marks)
     text = "".join(f"{column.header:>{WIDTH}}" for column in _fitting(context.width))
-    return cut((Span(f"   {name}{text}{' ' * context.width}", "head"),), context.width)
+    return (Span(f"   {name}{text}{' ' * context.width}", "head"),)
 
 
 def table_lines(context: RenderContext, node: int | None, first: int, room: int) -> list[Line]:
-    """Return at most `room` table rows, beginning with the one at index `first`."""
+    """Return at most `room` table rows, beginning with the one at index `first`; a line with the reason if none."""
     rows = tables_of(context, node)
     if not rows:
-        return [cut((Span(f"   {_why_none(context, node)}", "dim"),), context.width)][:room]
+        return [(Span(f"   {_why_none(context, node)}", "dim"),)]
     return [_table_line(context, row) for row in rows[first : first + room]]
 
 
@@ -153,18 +152,18 @@ def compaction_lines(context: RenderContext, node: int | None, room: int) -> lis
     """Return lines for the running compactions, those closest to completion first."""
     frame = context.frame
     rows = frame.running.get(ALL if node is None else node, ()) if frame else ()
-    lines = []
+    lines: list[Line] = []
     for row in rows[:room]:
         name = clean(f"{row['keyspace']}.{row['table']}" if row["table"] else "", context.marks)
         text = f"   {row['done_pct']:5.1f}%  {clean(row['type'], context.marks)} {name}"
-        lines.append(cut((Span(text),), context.width))
+        lines.append((Span(text),))
     return lines
 
 
 def _table_line(context: RenderContext, row: Mapping[str, Any]) -> Line:
     name = clean(f"{row['keyspace']}.{row['table']}", context.marks)
     cells = (f"{number(row[key], digits, WIDTH - 1):>{WIDTH}}" for _, key, digits in _fitting(context.width))
-    return cut((Span(f"   {fit(name, _name(context.width), context.marks)}"), Span("".join(cells))), context.width)
+    return (Span(f"   {fit(name, _name(context.width), context.marks)}"), Span("".join(cells)))
 
 
 def _fitting(width: int) -> list[TableColumn]:
@@ -196,26 +195,26 @@ def width_of_node(context: RenderContext) -> int:
 
 def transposed_lines(context: RenderContext, room: int) -> list[Line]:
     """Return two header lines, followed by a line per tick."""
-    if context.frame is None or room < 1:
-        return [cut((), context.width)] * max(room, 0)
+    if context.frame is None:
+        return []
     name = metric_of(context)
     column = COLUMNS[COLUMN_INDEX[name]]
     nodes, width = shown_nodes(context), width_of_node(context)
     more = len(context.order) - len(nodes) - context.view.first
     beyond = f"pgdn: {more} more" if more > 0 else ""
     heads = [
-        cut((Span(f" {column.header}  {name}  ", "bold"), Span(f"m: next column  {beyond}", "dim")), context.width),
+        (Span(f" {column.header}  {name}  ", "bold"), Span(f"m: next column  {beyond}", "dim")),
         _heads(context, nodes, width),
     ]
     last = context.frame_index + 1
     frames = context.frames[max(0, last - max(room - len(heads), 0)) : last]
-    return [*heads, *(_tick_line(context, index, nodes, width) for index in range(last - len(frames), last))][:room]
+    return [*heads, *(_tick_line(context, index, nodes, width) for index in range(last - len(frames), last))]
 
 
 def _heads(context: RenderContext, nodes: list[int], width: int) -> Line:
     names = "".join(f" {_end(context, node, width - 1):>{width - 1}}" for node in nodes)
     first = f" {fit('TIME', TIME - 1, context.marks)}{'cluster':>{WIDTH}}"
-    return cut((Span(f"{first}{names}{' ' * context.width}", "head"),), context.width)
+    return (Span(f"{first}{names}{' ' * context.width}", "head"),)
 
 
 def _end(context: RenderContext, node: int, width: int) -> str:
@@ -238,7 +237,7 @@ def _tick_line(context: RenderContext, index: int, nodes: list[int], width: int)
         usual = "bold" if node is None else "dim" if cell is None else ""
         bad = (cluster_level if node is None else level)(name, cell)
         spans.append(Span(text, LEVEL_STYLES[bad] or usual))
-    return cut(tuple(spans), context.width)
+    return tuple(spans)
 
 
 def help_lines(context: RenderContext, room: int) -> list[Line]:
@@ -261,8 +260,7 @@ def help_lines(context: RenderContext, room: int) -> list[Line]:
     shown = max(room - 1, 0)
     first = min(context.view.first, max(len(whole) - shown, 0))
     more = "" if first + shown >= len(whole) else "  (down: more)"
-    page = [(Span(" keys", "bold"), Span(more, "dim")), *whole[first : first + shown]]
-    return [cut(line, width) for line in (page + [()] * room)[:room]]
+    return [(Span(" keys", "bold"), Span(more, "dim")), *whole[first:]]
 
 
 def _described(label: str, text: str, width: int) -> list[Line]:

@@ -17,7 +17,7 @@ from collector.recording.header import MAX_MEMORY_BYTES
 from collector.runs.run import RunNode
 from exporters.live.frame import ALL, RUNNING, Frame, History, NodeFrame, Rows, Wanted
 from exporters.live.live_columns import COLUMNS, NOTHING, TABLE_METRICS, Cells, cells_of, needs
-from exporters.rows.merged_rows import Choice
+from exporters.rows.operation_columns import Operations
 from exporters.rows.table_rows import joint_tables, tables
 from exporters.rows.view import running
 
@@ -48,10 +48,10 @@ class RecordedFrames:
     def __init__(self, settings: MergeSettings, max_memory: int = MAX_MEMORY_BYTES) -> None:
         """Read and merge the recording; `max_memory` is in bytes. Raises CasstatError and click.UsageError."""
         with memory_limit(max_memory):
-            run, choice = View(recording_views(settings), moments, MORE).merged()
+            run, operations = View(recording_views(settings), moments, MORE).merged()
         absent = [_absent_row(node, run) for node in absent_nodes(settings, run)]
         self.history = History(1 << 60, 1 << 60)
-        for frame in _frames(run, choice, absent):
+        for frame in _frames(run, operations, absent):
             self.history.add(frame)
         if not self.history.frames:
             raise CasstatError("no data in this time range")
@@ -60,7 +60,7 @@ class RecordedFrames:
         """Do nothing, because the frames already contain everything."""
 
 
-def moments(_: Choice, run: NodeRun) -> dict[int, Moment]:
+def moments(_: Operations, run: NodeRun) -> dict[int, Moment]:
     """Return a node's data for each interval, keyed by interval index."""
     moment_by_interval: dict[int, Moment] = {}
     texts: dict[str, str] = {}
@@ -85,7 +85,7 @@ def moments(_: Choice, run: NodeRun) -> dict[int, Moment]:
     return moment_by_interval
 
 
-def _frames(run: Merged[dict[int, Moment]], choice: Choice, absent: Sequence[NodeFrame]) -> Iterator[Frame]:
+def _frames(run: Merged[dict[int, Moment]], operations: Operations, absent: Sequence[NodeFrame]) -> Iterator[Frame]:
     last: dict[str, int] = {}
     answered: dict[str, int] = {}
     # Locations are recorded only once a minute, so each node's first known location is used for all intervals.
@@ -109,7 +109,7 @@ def _frames(run: Merged[dict[int, Moment]], choice: Choice, absent: Sequence[Nod
         cluster_interval = run.cluster.get(interval_index)
         cluster = NOTHING
         if cluster_interval is not None:
-            cluster = cells_of(cluster_interval.sample, local=choice.local)
+            cluster = cells_of(cluster_interval.sample, local=operations.local)
             rows_of[ALL] = joint_tables([cluster_interval.sample])[:MAX_TABLES]
         yield Frame(
             run.grid.end_of(interval_index),

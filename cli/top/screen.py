@@ -25,23 +25,21 @@ def screen(context: RenderContext) -> list[Line]:
     above = [_title(context), *_summary(context, screen_rows.summary_lines(context))]
     below = [*_events(context, screen_rows.event_lines(context)), _footer(context)]
     room = max(context.height - len(above) - len(below), 0)
-    lines = [*above, *_body(context, room), *below]
+    body = (_body(context, room) + [()] * room)[:room]
+    lines = [*above, *body, *below]
     return [cut(line, context.width) for line in lines[: context.height]]
 
 
 def _body(context: RenderContext, room: int) -> list[Line]:
+    """Return the lines for at least `room` lines, if there are as many; the screen truncates all lines."""
     view = context.view
     if view.help:
         return pages.help_lines(context, room)
     if view.node is not None:
         return pages.node_lines(context, room)
     if set_of(view).is_tables:
-        made = [pages.tables_header(context), *pages.table_lines(context, None, view.first, max(room - 1, 0))]
-    elif view.transposed:
-        made = pages.transposed_lines(context, room)
-    else:
-        made = _nodes(context, room)
-    return (made + [cut((), context.width)] * room)[:room]
+        return [pages.tables_header(context), *pages.table_lines(context, None, view.first, max(room - 1, 0))]
+    return pages.transposed_lines(context, room) if view.transposed else _nodes(context, room)
 
 
 def _nodes(context: RenderContext, room: int) -> list[Line]:
@@ -62,7 +60,7 @@ def _nodes(context: RenderContext, room: int) -> list[Line]:
         reason = "no node matches the filter"
         if context.view.faults:
             reason = f"no {'matching ' if context.view.filter else ''}node has a problem"
-        made.append(cut((Span(f"   {reason}", "dim"),), context.width))
+        made.append((Span(f"   {reason}", "dim"),))
     return made + _charts(context, room - len(made))
 
 
@@ -76,7 +74,7 @@ def _events(context: RenderContext, room: int) -> list[Line]:
             if len(events) >= room - 1:
                 break
     shown = [_event(context, event) for event in reversed(events[: room - 1])] if room else []
-    blank = [cut((), context.width)] * (room - 1 - len(shown))
+    blank = [()] * (room - 1 - len(shown))
     return [_rule(context), *shown, *blank][:room]
 
 
@@ -92,7 +90,7 @@ def _rule(context: RenderContext) -> Line:
     if hidden:
         verb = "does" if hidden == 1 else "do"
         text += f"   ({hidden} of {len(set_of(context.view).columns)} columns {verb} not fit)"
-    return cut((Span(text + " " * context.width, "head"),), context.width)
+    return (Span(text + " " * context.width, "head"),)
 
 
 def _hidden(context: RenderContext) -> int:
@@ -112,7 +110,7 @@ def _event(context: RenderContext, event: ClusterEvent) -> Line:
     # A text such as "restarted: ..." or "is up again" already states the kind.
     is_stated = any(word.startswith(kind) for word in text.split()[:2])
     words = (Span(text, style),) if is_stated else (Span(f"{kind} ", style), Span(text))
-    return cut((*node, *words), context.width)
+    return (*node, *words)
 
 
 def _title(context: RenderContext) -> Line:
@@ -120,7 +118,7 @@ def _title(context: RenderContext) -> Line:
     frame, dot = context.frame, context.marks.dot
     parts = [Span(" casstat top", "title")]
     if frame is None:
-        return cut((*parts, Span(f"{dot}waiting for the first responses")), context.width)
+        return (*parts, Span(f"{dot}waiting for the first responses"))
     up = sum(node.state in (State.UP, State.CHANGING) for node in frame.nodes)
     style = "good" if up == len(frame.nodes) == frame.counted else "bad" if up < len(frame.nodes) else "warn"
     parts += [
@@ -137,7 +135,7 @@ def _title(context: RenderContext) -> Line:
     if room < 1 and frame.name:
         parts = parts[:-2]
         room = context.width - width_of(tuple(parts)) - len(self_cost.text)
-    return cut((*parts, Span(" " * room), self_cost) if room > 0 else tuple(parts), context.width)
+    return (*parts, Span(" " * room), self_cost) if room > 0 else tuple(parts)
 
 
 def _when(context: RenderContext, frame: Frame) -> str:
@@ -154,7 +152,7 @@ def _summary(context: RenderContext, lines: int) -> list[Line]:
     """Return the cluster's values in at most `lines` lines: reads, writes, other operations, and all other values."""
     frame = context.frame
     if frame is None:
-        return [cut((), context.width)] * lines
+        return [()] * lines
     made = [_operations(context, frame, "reads", "read"), _operations(context, frame, "writes", "write")]
     if others := other_operations(frame.cluster):
         made.append(_other_operations(context, frame, others))
@@ -171,7 +169,7 @@ def _other_operations(context: RenderContext, frame: Frame, others: Sequence[Ope
         rate, p99 = (value(frame.cluster, f"{operation.word}{end}") for end in ("s_per_s", "_p99_ms"))
         spans += [Span(f" {operation.title} ", "dim"), Span(f"{number(rate, 0)}/s")]
         spans += [Span(" p99 ", "dim"), Span(f"{number(p99, 2)} ms ")]
-    return cut(tuple(spans), context.width)
+    return tuple(spans)
 
 
 def _operations(context: RenderContext, frame: Frame, name: str, word: str) -> Line:
@@ -190,7 +188,7 @@ def _operations(context: RenderContext, frame: Frame, name: str, word: str) -> L
         slowest = value(most.cells, f"{word}_p99_ms")
         spans += [Span("  worst ", "dim"), Span(clean(most.name, context.marks))]
         spans += [Span(f" {number(slowest, 1)} ms", LEVEL_STYLES[level(f"{word}_p99_ms", slowest)])]
-    return cut(tuple(spans), context.width)
+    return tuple(spans)
 
 
 def _incomplete(frame: Frame) -> list[Span]:
@@ -215,7 +213,7 @@ def _others(context: RenderContext, frame: Frame) -> Line:
     if (most := worst(frame, "gc_pct")) is not None and context.width >= 100:
         longest = value(most.cells, "gc_pct")
         spans += [Span("  most GC ", "dim"), Span(f"{clean(most.name, context.marks)} {number(longest, 1)}%")]
-    return cut(tuple(spans), context.width)
+    return tuple(spans)
 
 
 def _sum(frame: Frame, *names: str) -> float | None:
@@ -237,9 +235,9 @@ def _footer(context: RenderContext) -> Line:
             "s": "sort by column",
             "S": "go to a time (02:31:07) or back by a duration (90, 5m)",
         }
-        return cut((Span(f" {prompts[view.prompt]}: ", "bold"), Span(view.typed), Span("_", "bold")), context.width)
+        return (Span(f" {prompts[view.prompt]}: ", "bold"), Span(view.typed), Span("_", "bold"))
     if view.message:
-        return cut((Span(f" {view.message}", "warn"),), context.width)
+        return (Span(f" {view.message}", "warn"),)
     spans: list[Span] = []
     keys = [("F1 ?", "help"), ("q", "quit"), ("1-8", set_of(view).name)]
     keys += [("/", f"{'not ' * view.inverse}{clean(view.filter, context.marks)}" if view.filter else "filter")]
@@ -253,7 +251,7 @@ def _footer(context: RenderContext) -> Line:
         if width_of((*spans, *hint)) > context.width:
             break
         spans += hint
-    return cut(tuple(spans), context.width)
+    return tuple(spans)
 
 
 def _charts(context: RenderContext, room: int) -> list[Line]:
@@ -268,9 +266,7 @@ def _charts(context: RenderContext, room: int) -> list[Line]:
     made: list[Line] = []
     for row in range(rows):
         charts = [_chart(context, name, width, height) for name in names[row * beside : (row + 1) * beside]]
-        made += [
-            cut(tuple(span for line in parts for span in line), context.width) for parts in zip(*charts, strict=True)
-        ]
+        made += [tuple(span for line in parts for span in line) for parts in zip(*charts, strict=True)]
     return made
 
 
