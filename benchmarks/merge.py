@@ -19,7 +19,8 @@ from collector.merge.merge import merge
 from collector.merge.merge_job import DEFAULT_S, Job, Merged, NodeRun
 from collector.merge.recordings import recordings, sessions
 from collector.model.snapshot import Rate
-from exporters.rows.merged_rows import Choice, table_of
+from exporters.rows.merged_rows import table_of
+from exporters.rows.operation_columns import Operations
 from tests.collector.merge.reference_merge import reference_merge
 
 NODES = (75, 150, 300)
@@ -93,7 +94,7 @@ def _resident(process: psutil.Process) -> int:
 
 def _compared_with_reference(paths: Sequence[Path]) -> Iterator[Figure]:
     nodes, _ = recordings(sessions(paths)[0])
-    job = Job(Grid(DEFAULT_S), {}, table_of(Choice()).needs, _intervals)
+    job = Job(Grid(DEFAULT_S), {}, table_of(Operations()).needs, _intervals)
     used_s, totals = [], []
     for implementation in (reference_merge, merge):
         began_s = time.process_time()

@@ -40,7 +40,6 @@ from exporters.results.sweep.sweep_rows import (
     sweep_table,
     values_of_content,
 )
-from exporters.rows.merged_rows import table_of
 
 VALUES_FILE = "sweep-values.json"
 
@@ -159,7 +158,7 @@ def _server_values(
         raise CasstatError(f"not recorded, so the servers' throughput is unknown: {', '.join(missing)}")
     spans = (measured,) if warm_up is None else (warm_up, measured)
     try:
-        whole, choice = View(run_views(folder, run).nodes, _nothing, NEEDS, SpanGrid(inf, spans=spans)).merged()
+        whole, operations = View(run_views(folder, run).nodes, _nothing, NEEDS, SpanGrid(inf, spans=spans)).merged()
     except NoDataError:
         return RunValues(SERVER, None)
     nodes = len(whole.nodes)
@@ -167,13 +166,12 @@ def _server_values(
     if main is None:
         return RunValues(SERVER, None)
     before = whole.cluster.get(0) if warm_up is not None else None
-    operations = table_of(choice).view.operations
     return server_run_values(
-        phase_values(choice, main, nodes),
+        phase_values(operations, main, nodes),
         [operations.buckets(main.sample, operation.scope) for operation in COUNTED],
         None
         if before is None or warm_up is None
-        else (phase_values(choice, before, nodes), warm_up[1] - warm_up[0], measured[1] - measured[0]),
+        else (phase_values(operations, before, nodes), warm_up[1] - warm_up[0], measured[1] - measured[0]),
     )
 
 

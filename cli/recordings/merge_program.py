@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collector.merge.merge_job import Job, Merged, NodeRun
     from collector.merge.recordings import Recording
     from collector.runs.run import Run, RunNode
-    from exporters.rows.merged_rows import Choice
+    from exporters.rows.operation_columns import Operations
     from exporters.rows.row_files import Files, WrittenFiles
 
 # A merge of this many nodes or fewer finishes too quickly for a progress bar.
@@ -50,31 +50,31 @@ def recording_views(settings: MergeSettings, *, quiet: bool = False, cluster: Me
 
 def _merged_views(
     settings: MergeSettings, quiet: bool, cluster: MergeCluster | None, views: "Sequence[View[Any]]"
-) -> "list[tuple[Merged[Any], Choice]]":
+) -> "list[tuple[Merged[Any], Operations]]":
     source = recording_arguments.run_at(settings.paths)
     node_recordings = _recordings(settings, source, quiet=quiet, cluster=cluster)
-    choice = _choice(settings, node_recordings)
+    operations = _operations(settings, node_recordings)
     clocks = _clocks(settings, node_recordings, source, quiet=quiet)
     jobs = []
     for view in views:
         settings_of_view = replace(settings, points=view.points or settings.points)
         grid = view.grid or _grid_of(settings_of_view, node_recordings, clocks, source)
-        jobs.append(job_of(view, grid, clocks, choice, settings.max_series))
+        jobs.append(job_of(view, grid, clocks, operations, settings.max_series))
     runs = _merge(node_recordings, jobs, cluster)
     if not quiet and runs[0].indices:
         _report_defects(settings, node_recordings, runs[0])
-    return [(run, choice) for run in runs]
+    return [(run, operations) for run in runs]
 
 
-def _choice(settings: MergeSettings, node_recordings: list["Recording"]) -> "Choice":
+def _operations(settings: MergeSettings, node_recordings: list["Recording"]) -> "Operations":
     """Return which reads and writes the rows show. Raises CasstatError, click.UsageError and TooManySeriesError."""
-    from exporters.rows.merged_rows import Choice
+    from exporters.rows.operation_columns import Operations
 
     sessions = [session for recording in node_recordings for session in recording.sessions]
     files = (file for session in sessions for file in session.files)
     recording_arguments.check_names(settings.keyspace, settings.table, files, settings.max_series)
     local = all(session.head.way == "nodetool" for session in sessions)
-    return Choice(settings.keyspace, settings.table, local)
+    return Operations(settings.keyspace, settings.table, local=local)
 
 
 def _merge(
@@ -130,9 +130,9 @@ def tables(views: Views, settings: MergeSettings, folder: Path, *, is_packed: bo
         parts = Path(temporary)
         view: View[Any] = View(views, partial(pack_node, name) if is_packed else partial(write_node, parts, name))
         yield
-        run, choice = view.merged()
+        run, operations = view.merged()
         node_files = [write_parts(parts, unpacked(node.product)) if is_packed else node.product for node in run.nodes]
-        table = table_of(choice)
+        table = table_of(operations)
         nodes = len(run.nodes) + len(absent_nodes(settings, run))
         rows = (table.cluster_row(sample, nodes) for _, sample in sorted(run.cluster.items()))
         files = [write_parts(parts, files_of(table, name, NAME, rows_text(table.header, rows))), *node_files]
@@ -181,26 +181,26 @@ def write_series(settings: MergeSettings, folder: Path, cluster: MergeCluster | 
                 yield from write_files(folder, files.result())
 
 
-def write_node(folder: Path, run: str, choice: "Choice", node: "NodeRun") -> "WrittenFiles":
+def write_node(folder: Path, run: str, operations: "Operations", node: "NodeRun") -> "WrittenFiles":
     """Write a node's rows to files in a directory; return where they are."""
     from exporters.rows.row_files import write_parts
 
-    return write_parts(folder, _node_files(run, choice, node))
+    return write_parts(folder, _node_files(run, operations, node))
 
 
-def pack_node(run: str, choice: "Choice", node: "NodeRun") -> "Files":
+def pack_node(run: str, operations: "Operations", node: "NodeRun") -> "Files":
     """Return the files with a node's rows, compressed."""
     from exporters.rows.row_files import packed
 
-    return packed(_node_files(run, choice, node))
+    return packed(_node_files(run, operations, node))
 
 
-def _node_files(run: str, choice: "Choice", node: "NodeRun") -> "Files":
+def _node_files(run: str, operations: "Operations", node: "NodeRun") -> "Files":
     from exporters.rows.column_arrays import node_text
     from exporters.rows.merged_rows import table_of
     from exporters.rows.row_files import files_of
 
-    table = table_of(choice)
+    table = table_of(operations)
     return files_of(table, run, node.node, node_text(table, node))
 
 

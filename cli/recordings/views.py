@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collector.merge.grid import Grid
     from collector.merge.merge_job import Job, Merged, NodeRun
     from collector.model.metric import Series
-    from exporters.rows.merged_rows import Choice
+    from exporters.rows.operation_columns import Operations
 
-    Make = Callable[[Choice, NodeRun], "Product"]
+    Make = Callable[[Operations, NodeRun], "Product"]
 
 Product = TypeVar("Product")
 Step = Generator[None, None, Product]
@@ -82,32 +82,32 @@ class View(Generic[Product]):
     def __post_init__(self) -> None:
         self.views.waiting.append(self)
 
-    def merged(self) -> "tuple[Merged[Product], Choice]":
-        """Return the merged run, with the product of each node, and the rows' `Choice`.
+    def merged(self) -> "tuple[Merged[Product], Operations]":
+        """Return the merged run, with the product of each node, and the reads and writes that its rows show.
 
         The first call reads the recordings for all views. Raises NoDataError if the time range must contain a tick and
         does not, other CasstatErrors, TooManySeriesError and click.UsageError.
         """
-        run, choice = self.views.result_of(self)
+        run, operations = self.views.result_of(self)
         for node in run.nodes:
             if isinstance(node.product, OSError):
                 with file_errors(node.node, CasstatError):
                     raise node.product
         if not run.indices and not self.may_be_empty:
             raise NoDataError("no data in this time range")
-        return run, choice
+        return run, operations
 
 
 class Views:
     """The views of some recordings, which are read once for all views that wait when the first result is needed."""
 
-    def __init__(self, merge: "Callable[[Sequence[View[Any]]], Sequence[tuple[Merged[Any], Choice]]]") -> None:
+    def __init__(self, merge: "Callable[[Sequence[View[Any]]], Sequence[tuple[Merged[Any], Operations]]]") -> None:
         """Prepare an object without views; `merge` returns the results of views, in order."""
         self.waiting: list[View[Any]] = []
         self._merge = merge
-        self._results: dict[View[Any], tuple[Merged[Any], Choice]] = {}
+        self._results: dict[View[Any], tuple[Merged[Any], Operations]] = {}
 
-    def result_of(self, view: View[Any]) -> "tuple[Merged[Any], Choice]":
+    def result_of(self, view: View[Any]) -> "tuple[Merged[Any], Operations]":
         """Return the result of a view, once; raise as `View.merged`, and CasstatError if a package is missing."""
         require_packages("merging recordings", *ANALYSIS)
         together, self.waiting = self.waiting, []
@@ -123,22 +123,22 @@ def job_of(
     view: View[Product],
     grid: "Grid",
     clocks: "Mapping[str, ClockCorrection]",
-    choice: "Choice",
+    operations: "Operations",
     max_series: int = MAX_SERIES,
 ) -> "Job[Product | OSError]":
     """Return the job that makes a view; its products are errors if they cannot be written."""
     from collector.merge.merge_job import Job
     from exporters.rows.merged_rows import table_of
 
-    table = table_of(choice)
+    table = table_of(operations)
     wanted = view.more | (table.needs if view.columns is None else table.needs_of(view.columns))
-    make = partial(_product, view.make, choice)
+    make = partial(_product, view.make, operations)
     return Job(grid, clocks, wanted, make, max_series, has_cluster=view.has_cluster)
 
 
-def _product(make: "Make[Product]", choice: "Choice", node: "NodeRun") -> Product | OSError:
+def _product(make: "Make[Product]", operations: "Operations", node: "NodeRun") -> Product | OSError:
     """Return a node's product, or why it cannot be written, which does not concern the other views."""
     try:
-        return make(choice, node)
+        return make(operations, node)
     except OSError as error:
         return error

@@ -34,7 +34,8 @@ from exporters.results.summary import phase_summary
 from exporters.results.summary.client_values import with_client_values
 from exporters.results.summary.conditions import condition_of
 from exporters.results.summary.phase_summary import PEAKS, ClientHostInterval, Peak, PhaseSummary
-from exporters.rows.merged_rows import Choice, Row, table_of
+from exporters.rows.merged_rows import Row, table_of
+from exporters.rows.operation_columns import Operations
 from exporters.rows.row_files import node_cells
 
 SUMMARY_FILE = "summary.json"
@@ -125,7 +126,7 @@ def _summary(views: RunViews, phases: Sequence[RunPhase]) -> Step[RunSummary]:
         views.nodes, partial(node_peaks, grid), SETTING_NEEDS, grid, columns=PEAKS, may_be_empty=True, has_cluster=False
     )
     yield
-    whole, choice = of_phases.merged()
+    whole, operations = of_phases.merged()
     peaks, _ = of_intervals.merged()
     *coverages, in_run = run_coverage(folder, run, whole, (*spans, _whole(run, phases)))
     clusters = [whole.cluster.get(number, _NO_SAMPLE) for number in range(len(phases))]
@@ -135,7 +136,7 @@ def _summary(views: RunViews, phases: Sequence[RunPhase]) -> Step[RunSummary]:
             phase.begin_s,
             phase.end_s,
             {
-                **phase_summary.phase_values(choice, clusters[number], len(whole.nodes)),
+                **phase_summary.phase_values(operations, clusters[number], len(whole.nodes)),
                 **phase_summary.coverage_cells(coverages[number], clusters[number].answered, run.nodes_unrecorded),
                 "time": phase.end_s,
             },
@@ -161,15 +162,17 @@ def _whole(run: Run, phases: Sequence[RunPhase]) -> tuple[float, float]:
     return run.begin_s, phases[-1].end_s if run.end_s is None else run.end_s
 
 
-def node_coverage(spans: Sequence[tuple[float, float]], _choice: Choice, node: NodeRun) -> list[NodeCoverage]:
+def node_coverage(spans: Sequence[tuple[float, float]], _operations: Operations, node: NodeRun) -> list[NodeCoverage]:
     """Return a node's coverage of each time range; merges can call it in another process."""
     return coverage_of(node.node, node.columns.all_ticks, spans, paced=node.head.paced)
 
 
-def node_peaks(grid: SpanGrid, choice: Choice, node: NodeRun) -> tuple[dict[int, dict[str, Peak]], NodeSettings]:
+def node_peaks(
+    grid: SpanGrid, operations: Operations, node: NodeRun
+) -> tuple[dict[int, dict[str, Peak]], NodeSettings]:
     """Return a node's peaks in each span, and its settings; merges can call it in another process."""
     rows: dict[int, list[tuple[str, float, Row]]] = {}
-    for index, row in node_cells(table_of(choice), node, PEAKS):
+    for index, row in node_cells(table_of(operations), node, PEAKS):
         rows.setdefault(grid.span_of(index), []).append((node.node, grid.end_of(index), row))
     return {span: phase_summary.peaks_of(of_span) for span, of_span in rows.items()}, settings_of(node)
 

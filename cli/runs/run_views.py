@@ -15,7 +15,7 @@ from collector.file_access import file_errors
 from collector.merge.merge_job import Merged
 from collector.merge.recordings import recordings, sessions
 from collector.runs.run import ClientHost, Run
-from exporters.rows.merged_rows import Choice
+from exporters.rows.operation_columns import Operations
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,13 @@ def run_views(folder: Path, run: Run | None = None) -> RunViews:
     return RunViews(folder, run, nodes, Views(partial(_merged_client_hosts, folder, run)))
 
 
-def _merged_client_hosts(folder: Path, run: Run, views: Sequence[View[Any]]) -> list[tuple[Merged[Any], Choice]]:
+def _merged_client_hosts(folder: Path, run: Run, views: Sequence[View[Any]]) -> list[tuple[Merged[Any], Operations]]:
     """Return the results for the client hosts with a recording. Raises CasstatError and TooManySeriesError."""
     from collector.merge.merge import merge_all
 
     labels = _labels(run.client_hosts)
     hosts = {label: host for label, host in zip(labels, run.client_hosts, strict=True) if host.folder}
-    choice = Choice()
+    operations = Operations()
     with file_errors(folder, CasstatError):
         # The sessions of hosts with the same name must not be combined, so they get the hosts' labels.
         host_recordings, _ = recordings(
@@ -64,8 +64,8 @@ def _merged_client_hosts(folder: Path, run: Run, views: Sequence[View[Any]]) -> 
         for view in views:
             if view.grid is None:
                 raise ValueError("a view of client hosts without a grid")
-            jobs.append(job_of(view, view.grid, clocks, choice))
-        return [(merged, choice) for merged in merge_all(host_recordings, jobs)]
+            jobs.append(job_of(view, view.grid, clocks, operations))
+        return [(merged, operations) for merged in merge_all(host_recordings, jobs)]
 
 
 def _labels(hosts: Sequence[ClientHost]) -> list[str]:

@@ -32,7 +32,8 @@ from exporters.results.summary.client_values import (
     with_breaks,
     without_rests,
 )
-from exporters.rows.merged_rows import Choice, ClusterRow, table_of
+from exporters.rows.merged_rows import ClusterRow, table_of
+from exporters.rows.operation_columns import Operations
 from exporters.rows.row_files import node_cells
 from exporters.rows.view import logged
 
@@ -61,12 +62,12 @@ class NodeRows:
     settings: NodeSettings
 
 
-def node_rows(choice: Choice, node: NodeRun) -> NodeRows:
+def node_rows(operations: Operations, node: NodeRun) -> NodeRows:
     """Return a node's rows, marks and settings."""
     rows: dict[int, Row] = {
         # Most of the other operations do not occur; see `plot_data.rates`.
         index: {name: cell for name, cell in row.items() if (cell if name in _OTHERS else cell is not None)}
-        for index, row in node_cells(table_of(choice), node, (*SHOWN, *_OTHERS))
+        for index, row in node_cells(table_of(operations), node, (*SHOWN, *_OTHERS))
     }
     marks = tuple(
         Mark(time_s if event.time_s is None else event.time_s, node.node, event.kind, event.text)
@@ -76,9 +77,9 @@ def node_rows(choice: Choice, node: NodeRun) -> NodeRows:
     return NodeRows(rows, marks, settings_of(node))
 
 
-def run_of(merged: Merged[NodeRows], choice: Choice, name: str, warm_up_s: float = 0.0) -> PlotData:
+def run_of(merged: Merged[NodeRows], operations: Operations, name: str, warm_up_s: float = 0.0) -> PlotData:
     """Return the run that the plots show; the first `warm_up_s` seconds are its warm-up."""
-    table, grid, indices = table_of(choice), merged.grid, merged.indices
+    table, grid, indices = table_of(operations), merged.grid, merged.indices
     cluster: list[Row | None] = []
     buckets: dict[str, list[Buckets | None]] = {word: [] for word in _SCOPES}
     for index in indices:
@@ -86,7 +87,7 @@ def run_of(merged: Merged[NodeRows], choice: Choice, name: str, warm_up_s: float
         cluster.append(None if cluster_sample is None else ClusterRow(table, cluster_sample, len(merged.nodes)))
         for operation, series in buckets.items():
             series.append(
-                None if cluster_sample is None else operation_buckets(choice, cluster_sample.sample, operation)
+                None if cluster_sample is None else operation_buckets(operations, cluster_sample.sample, operation)
             )
     begin_s = grid.end_of(indices.start) - grid.interval_s
     head = merged.nodes[0].head
@@ -103,9 +104,9 @@ def run_of(merged: Merged[NodeRows], choice: Choice, name: str, warm_up_s: float
     )
 
 
-def operation_buckets(choice: Choice, sample: Sample, operation: str) -> Buckets | None:
+def operation_buckets(operations: Operations, sample: Sample, operation: str) -> Buckets | None:
     """Return the merged latency histogram of an operation, given its `Operation.word`."""
-    return table_of(choice).view.operations.buckets(sample, _SCOPES[operation])
+    return operations.buckets(sample, _SCOPES[operation])
 
 
 def footer(merged: Merged[NodeRows]) -> list[str]:
@@ -257,7 +258,7 @@ def _joined(phases: Sequence[Mapping[int, Value]], starts: Sequence[int]) -> lis
 
 def merged_phases(
     merged: Merged[NodeRows],
-    choice: Choice,
+    operations: Operations,
     grid: SpanGrid,
     phases: Sequence[RunPhase],
     results: Sequence[ClientResult],
@@ -267,9 +268,9 @@ def merged_phases(
     buckets: list[dict[str, dict[int, Buckets]]] = [{operation.word: {} for operation in OPERATIONS} for _ in phases]
     for index, sample in merged.cluster.items():
         phase, number = grid.span_of(index), grid.number_in_span(index)
-        rows[phase][number] = ClusterRow(table_of(choice), sample, len(merged.nodes))
+        rows[phase][number] = ClusterRow(table_of(operations), sample, len(merged.nodes))
         for operation in (operation.word for operation in OPERATIONS):
-            histogram = operation_buckets(choice, sample.sample, operation)
+            histogram = operation_buckets(operations, sample.sample, operation)
             if histogram is not None:
                 buckets[phase][operation][number] = histogram
     return [

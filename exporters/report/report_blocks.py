@@ -17,7 +17,7 @@ from exporters.charts.plot_data import Phase, PlotData, Values
 from exporters.results.comparison.run_settings import RunSettings
 from exporters.results.saturation.saturation import Saturation
 from exporters.results.summary.phase_summary import PhaseSummary
-from exporters.rows.merged_rows import Choice
+from exporters.rows.operation_columns import Operations
 
 if TYPE_CHECKING:
     # It requires numpy, which is optional.
@@ -88,10 +88,10 @@ class ReportData:
         return self.merged.zone_s
 
 
-def merged_run(run: Run, merged: Merged[NodeRows], choice: Choice) -> PlotData:
+def merged_run(run: Run, merged: Merged[NodeRows], operations: Operations) -> PlotData:
     """Return a run's merged recordings as in `ReportData.merged`."""
     phases = [Phase(phase.begin_s, phase.end_s, phase.name, not phase.measured) for phase in run.phases]
-    return replace(run_of(merged, choice, run.name), phases=phases)
+    return replace(run_of(merged, operations, run.name), phases=phases)
 
 
 WIDTH = 1000.0

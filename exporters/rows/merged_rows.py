@@ -36,15 +36,6 @@ SUFFIXES = (".tsv", ".csv")
 
 
 @dataclass(frozen=True)
-class Choice:
-    """The reads and writes that the rows show (see `Operations`)."""
-
-    keyspace: str = ""
-    table: str = ""
-    local: bool = False
-
-
-@dataclass(frozen=True)
 class Table:
     """The columns of a merged run."""
 
@@ -141,9 +132,8 @@ def last_cells(sample: Sample, *, is_decayed: bool) -> Row:
 
 
 @lru_cache(maxsize=4)
-def table_of(choice: Choice) -> Table:
-    """Return the columns of a merged run for the reads and writes that the user chose."""
-    operations = Operations(choice.keyspace, choice.table, local=choice.local)
+def table_of(operations: Operations) -> Table:
+    """Return the columns of a merged run that shows these reads and writes."""
     return Table(View(operations, disk=WATCHED, interface=WATCHED, wide=True))
 
 

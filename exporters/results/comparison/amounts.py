@@ -32,8 +32,8 @@ from exporters.results.summary.client_values import (
 )
 from exporters.results.summary.phase_summary import phase_values
 from exporters.rows.columns import MS, cell_number
-from exporters.rows.merged_rows import Choice, Row, table_of
-from exporters.rows.operation_columns import TOTAL_RATE
+from exporters.rows.merged_rows import Row
+from exporters.rows.operation_columns import TOTAL_RATE, Operations
 
 ALL = "client"
 """The prefix of the columns of all operations together."""
@@ -189,17 +189,16 @@ class ServerInterval:
     buckets: dict[str, Buckets]
 
 
-def server_intervals(choice: Choice, samples: Sequence[ClusterSample], nodes: int) -> list[ServerInterval]:
+def server_intervals(operations: Operations, samples: Sequence[ClusterSample], nodes: int) -> list[ServerInterval]:
     """Return the intervals in which the operations of the largest number of nodes are known.
 
     As in the summary, a node that was down served nothing. In the other intervals, the sums would be too low, because
     a node was not sampled, or because a later interval includes its operations.
     """
     max_known = known_nodes(samples)
-    operations = table_of(choice).view.operations
     intervals = [
         ServerInterval(
-            phase_values(choice, sample, nodes) | (_nothing_served(sample) if not sample.answered else {}),
+            phase_values(operations, sample, nodes) | (_nothing_served(sample) if not sample.answered else {}),
             {
                 operation.word: buckets
                 for operation in OPERATIONS

@@ -25,7 +25,8 @@ from exporters.results.saturation.saturation import (
     table_operations,
 )
 from exporters.rows.columns import cell_number, number, per_s, sum_of_known
-from exporters.rows.merged_rows import Choice, table_of
+from exporters.rows.merged_rows import table_of
+from exporters.rows.operation_columns import Operations
 from exporters.rows.row_files import node_cells
 
 _NETWORK_SPEED: Series = (SPEED.name, WATCHED)
@@ -55,16 +56,16 @@ CLIENT_NEEDS = _NETWORK | {CPU_TIME.name, CPUS.name, THREAD_CPU_TIME.name}
 """The metrics that `client_usage` needs in addition to those of its columns."""
 
 
-def node_usage(grid: SpanGrid, choice: Choice, node: NodeRun) -> dict[int, Interval]:
+def node_usage(grid: SpanGrid, operations: Operations, node: NodeRun) -> dict[int, Interval]:
     """Return a node's measures and the operations on its tables, by interval."""
     # Imported here because recording does not need numpy.
     from exporters.results.saturation.node_measures import node_measures
 
     measures = node_measures(node.columns)
     silent_gc = {} if all(measures.answered) else silent_gc_shares(grid, node)
-    operations = [table_operations(each.sample) for each in node.columns.intervals({TABLE_OPERATIONS}).values()]
+    by_table = [table_operations(each.sample) for each in node.columns.intervals({TABLE_OPERATIONS}).values()]
     usage: dict[int, Interval] = {}
-    for position, (index, row) in enumerate(node_cells(table_of(choice), node, NODE_COLUMNS)):
+    for position, (index, row) in enumerate(node_cells(table_of(operations), node, NODE_COLUMNS)):
         values = {
             measure: factor * value
             for measure, (column, factor) in _COLUMNS.items()
@@ -87,7 +88,7 @@ def node_usage(grid: SpanGrid, choice: Choice, node: NodeRun) -> dict[int, Inter
             QUEUED: sum_of_known(cell_number(row.get(column)) for column in _PENDING),
         }
         loads = values | {name: value for name, value in known.items() if value is not None and not isnan(value)}
-        usage[index] = Interval(grid.end_of(index), loads, operations[position])
+        usage[index] = Interval(grid.end_of(index), loads, by_table[position])
     return usage
 
 
@@ -187,10 +188,10 @@ class ClientUsage:
     network: Loads
 
 
-def client_usage(choice: Choice, host: NodeRun) -> tuple[str, dict[int, ClientUsage]]:
+def client_usage(operations: Operations, host: NodeRun) -> tuple[str, dict[int, ClientUsage]]:
     """Return a client host's boot id and its usage by interval."""
     usage = {}
-    for index, row in node_cells(table_of(choice), host, CLIENT_COLUMNS):
+    for index, row in node_cells(table_of(operations), host, CLIENT_COLUMNS):
         sample = host.intervals[index].sample
         busy_pct = row.get("cpu_busy_pct")
         total = busy_pct / 100 if isinstance(busy_pct, int | float) else None

@@ -21,7 +21,7 @@ from exporters.results.summary.phase_summary import (
     phase_values,
 )
 from exporters.rows.columns import Cell
-from exporters.rows.merged_rows import Choice
+from exporters.rows.operation_columns import Operations
 
 OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
@@ -114,4 +114,4 @@ def similar_column(name: str) -> str:
 def _columns() -> list[str]:
     """Return the columns that do not come from client results."""
     nothing = ClusterSample(Sample("", NEVER, {}, {}), 0)
-    return list(dict.fromkeys([*phase_values(Choice(), nothing, 0), *COVERAGE_COLUMNS, ERROR_SHARE]))
+    return list(dict.fromkeys([*phase_values(Operations(), nothing, 0), *COVERAGE_COLUMNS, ERROR_SHARE]))

@@ -18,7 +18,8 @@ from collector.node.host.busy_processes import CPU_TIME
 from collector.node.metrics.requests import COUNTED, ERRORS, OPERATIONS, Operation
 from collector.printable import count_text, local_time, one_line
 from exporters.rows.columns import MS, Cell, rounded, times
-from exporters.rows.merged_rows import TOTAL, Choice, Row, table_of
+from exporters.rows.merged_rows import TOTAL, Row, table_of
+from exporters.rows.operation_columns import Operations
 from exporters.rows.row_files import node_cells
 
 DISCARDED = "cassandra_native_discarded_total"
@@ -79,12 +80,11 @@ class PhaseSummary:
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
-def phase_values(choice: Choice, cluster: ClusterSample, nodes: int) -> Row:
+def phase_values(operations: Operations, cluster: ClusterSample, nodes: int) -> Row:
     """Return the values of a phase from the cluster's sample for it; `nodes` is the number of nodes in the run."""
-    table = table_of(choice)
-    row = table.cluster_row(cluster, nodes)
+    row = table_of(operations).cluster_row(cluster, nodes)
     for operation in OPERATIONS:
-        buckets = table.view.operations.buckets(cluster.sample, operation.scope)
+        buckets = operations.buckets(cluster.sample, operation.scope)
         p999_s = histogram.quantile(buckets, 0.999) if buckets else None
         row[f"{operation.word}_p999_ms"] = rounded(times(MS, p999_s))
         for name, metric in ERRORS.items():
@@ -138,10 +138,10 @@ class ClientHostInterval:
     process: str
 
 
-def client_intervals(choice: Choice, host: NodeRun) -> list[ClientHostInterval]:
+def client_intervals(operations: Operations, host: NodeRun) -> list[ClientHostInterval]:
     """Return a client host's intervals, with the columns in CLIENT_PEAKS and, if a process was busy, PROCESS_CPU."""
     intervals = []
-    for index, columns in node_cells(table_of(choice), host, CLIENT_PEAKS):
+    for index, columns in node_cells(table_of(operations), host, CLIENT_PEAKS):
         cpu_pct, process = _busiest(host.intervals[index].sample)
         if process:
             columns[PROCESS_CPU] = rounded(cpu_pct)

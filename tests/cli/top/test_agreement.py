@@ -30,7 +30,8 @@ from collector.model.snapshot import Placement, Scrape, Snapshot, Tick, with_rou
 from collector.node.catalogue import CATALOGUE
 from exporters.live.frame import Wanted, frame_of
 from exporters.live.live_columns import COLUMN_INDEX, EVERY, SUMMED
-from exporters.rows.merged_rows import Choice, table_of
+from exporters.rows.merged_rows import table_of
+from exporters.rows.operation_columns import Operations
 from tests.collector.merge.recorded_nodes import BEGIN_S, record
 from tests.collector.merge.reference_merge import reference_merge
 from tests.examples import examples
@@ -143,8 +144,8 @@ def recorded(nodes: Sequence[Node], folder: Path) -> Path:
 def merge_rows(folder: Path, interval_s: float) -> dict[float, Row]:
     """Return the cluster rows that `casstat merge` would write, by time."""
     views = recording_views(MergeSettings((folder,), interval_s))
-    run, choice = View(views, lambda _, node: node.node).merged()
-    return rows_of(run, choice)
+    run, operations = View(views, lambda _, node: node.node).merged()
+    return rows_of(run, operations)
 
 
 def plain_merge(folder: Path, interval_s: float) -> Merged[NodeRun]:
@@ -152,10 +153,10 @@ def plain_merge(folder: Path, interval_s: float) -> Merged[NodeRun]:
     return reference_merge(runs, Job(Grid(interval_s), {}, frozenset(CATALOGUE), lambda run: run))
 
 
-def rows_of(run: Merged[Any], choice: Choice) -> dict[float, Row]:
+def rows_of(run: Merged[Any], operations: Operations) -> dict[float, Row]:
     rows: dict[float, Row] = {}
     for interval in run.cluster.values():
-        row: dict[str, Any] = table_of(choice).cluster_row(interval, len(run.nodes))
+        row: dict[str, Any] = table_of(operations).cluster_row(interval, len(run.nodes))
         rows[interval.sample.tick.time_s] = {name: row[name] for name in COLUMN_INDEX.keys() & row.keys()}
     return rows
 
@@ -214,7 +215,7 @@ def test_merge_replay_and_live_show_the_same_cluster(nodes: list[Node], interval
         assert all(len(row) > 50 for row in merge.values())
         assert differences(merge, top_rows(recording, interval_s)) == []
         plain = plain_merge(recording, interval_s)
-        assert differences(merge, rows_of(plain, Choice())) == []
+        assert differences(merge, rows_of(plain, Operations())) == []
         # The live cluster does not know for how long a node that answered in an interval did not.
         partly = {
             plain.grid.end_of(index)
@@ -234,7 +235,7 @@ def test_pending_compactions_and_heap_are_summed_and_shares_are_averaged(tmp_pat
     merge = plain_merge(recording, 5.0)
     (row, *_), (index, *_) = merge_rows(recording, 5.0).values(), merge.cluster
     samples = [node.product.intervals[index].sample for node in merge.nodes]
-    rows = [table_of(Choice()).row(sample.node, sample, 1, 0, ("", "")) for sample in samples]
+    rows = [table_of(Operations()).row(sample.node, sample, 1, 0, ("", "")) for sample in samples]
 
     def of_nodes(name: str) -> list[float]:
         return [value for node_row in rows if isinstance(value := node_row[name], int | float)]

@@ -20,7 +20,8 @@ from collector.node.metrics.separate_writes import NEEDS, SEPARATE_WRITES, VARIA
 from exporters.results.summary.phase_summary import ERROR_SHARE, PhaseSummary, phase_values, with_error_share
 from exporters.results.summary.phase_summary import NEEDS as SUMMARY_NEEDS
 from exporters.rows.columns import Cell
-from exporters.rows.merged_rows import Choice, table_of
+from exporters.rows.merged_rows import table_of
+from exporters.rows.operation_columns import Operations
 from tests.collector.merge.recorded_nodes import BEGIN_S, assert_same_values, kept, record
 from tests.collector.merge.reference_merge import reference_merge
 from tests.examples import examples
@@ -73,9 +74,9 @@ def phase_of(folder: Path, nodes: Mapping[str, Node], *, reference: bool) -> dic
     for name, node in nodes.items():
         record(folder / name, node.ticks(name), metrics=METRICS)
     runs, _ = recordings(sessions([folder])[0])
-    job = Job(WHOLE, {}, table_of(Choice()).needs | SUMMARY_NEEDS, kept)
+    job = Job(WHOLE, {}, table_of(Operations()).needs | SUMMARY_NEEDS, kept)
     merged = (reference_merge if reference else merge)(runs, job)
-    values = phase_values(Choice(), merged.cluster[0], len(nodes))
+    values = phase_values(Operations(), merged.cluster[0], len(nodes))
     (summary,) = with_error_share([PhaseSummary("main", 0.0, 1.0, values, {})])
     return dict(summary.values)
 

@@ -24,11 +24,18 @@ from collector.recording.header import Header
 from collector.recording.reader import Integrity
 from exporters.rows.column_arrays import node_text, number_texts, rounded_numbers
 from exporters.rows.columns import rounded
-from exporters.rows.merged_rows import Choice, Row, Table, rows_text, table_of
+from exporters.rows.merged_rows import Row, Table, rows_text, table_of
 from exporters.rows.operation_columns import DECAYED_MEAN, Operations
 from exporters.rows.row_files import node_cells
 
-CHOICES = (Choice(), Choice("k*"), Choice("ks", "t"), Choice("*", "t"), Choice("ks"), Choice(local=True))
+CHOICES = (
+    Operations(),
+    Operations("k*"),
+    Operations("ks", "t"),
+    Operations("*", "t"),
+    Operations("ks"),
+    Operations(local=True),
+)
 COLLECTIONS = "cassandra_jvm_gc_seconds_total"
 NUMBERS = (
     st.floats(-1e12, 1e12)
@@ -49,35 +56,35 @@ def _read_series(formula: object) -> set[Series]:
 
 
 @cache
-def series_of(choice: Choice) -> list[Series]:
+def series_of(shown: Operations) -> list[Series]:
     """Return the series that the rows show, and those of other keyspaces and tables."""
-    view = table_of(choice).view
+    view = table_of(shown).view
     names = [(keyspace, table) for keyspace in ("ks", "k2", "x") for table in ("t", "u", OTHERS)]
-    operations = [
-        Operations(keyspace if choice.keyspace else "", table if choice.table else "", local=choice.local)
+    all_operations = [
+        Operations(keyspace if shown.keyspace else "", table if shown.table else "", local=shown.local)
         for keyspace, table in names
     ]
-    shown = {
+    counted = {
         one.series(metric, operation)
-        for one in (*operations, view.operations)
+        for one in (*all_operations, shown)
         for metric in (one.count, one.total, one.duration)
         for operation in ("Read", "Write", "RangeSlice", "CASRead", "CASWrite")
     }
     decayed = {
         series
-        for one in (*operations, view.operations)
+        for one in (*all_operations, shown)
         for operation in ("Read", "Write")
         for series in (
             *((*one.series(one.decayed, operation), quantile) for quantile in QUANTILES),
-            *([one.series(DECAYED_MEAN, operation)] if choice.table else []),
+            *([one.series(DECAYED_MEAN, operation)] if shown.table else []),
         )
     }
     collections = {(COLLECTIONS, "G1 Young Generation"), (COLLECTIONS, "ZGC Pauses"), (COLLECTIONS, "ZGC Cycles")}
     read = {series for column in view.columns for series in _read_series(column.of)}
-    return sorted(read | shown | decayed | collections | {SEPARATE_WRITES})
+    return sorted(read | counted | decayed | collections | {SEPARATE_WRITES})
 
 
-def node_of(choice: Choice, chance: Random, texts: Sequence[str]) -> NodeColumns:
+def node_of(operations: Operations, chance: Random, texts: Sequence[str]) -> NodeColumns:
     """Return a node's columns with any subset of the series that the rows show, each in any of its intervals.
 
     Hypothesis would take longer to draw all numbers than the rows take.
@@ -88,7 +95,7 @@ def node_of(choice: Choice, chance: Random, texts: Sequence[str]) -> NodeColumns
     def numbers(number: Callable[[], float]) -> Floats:
         return np.asarray([number() for _ in range(height)], np.float64)
 
-    every_series = series_of(choice)
+    every_series = series_of(operations)
     for series in chance.sample(every_series, chance.choice((0, 1, 4, 20, len(every_series) // 2, len(every_series)))):
         kind = CATALOGUE[series[0]].kind
         is_known = numbers(lambda: chance.choice((0.0, 1.0, 1.0)))
@@ -145,8 +152,8 @@ def node_rows(table: Table, node: NodeRun) -> Iterator[tuple[int, Row]]:
 
 @given(st.builds(Random, st.integers(0, 1 << 32)), st.lists(TEXTS, min_size=1, max_size=5))
 def test_text_and_cells_from_arrays_equal_those_of_rows(chance: Random, texts: list[str]) -> None:
-    for choice in CHOICES:
-        run, table = run_of(node_of(choice, chance, texts)), table_of(choice)
+    for operations in CHOICES:
+        run, table = run_of(node_of(operations, chance, texts)), table_of(operations)
         rows = list(node_rows(table, run))
         assert node_text(table, run) == rows_text(table.header, [row for _, row in rows])
         names = chance.sample(table.header, chance.randint(1, len(table.header)))
@@ -174,8 +181,10 @@ def test_numbers_are_written_like_single_cells(rows: list[list[float]]) -> None:
     assert [line for _, line in lines] == csv.split("\r\n")[:-1]
 
 
-@pytest.mark.parametrize("choice", [Choice("k*"), Choice("ks", "t"), Choice("ks"), Choice(local=True)])
-def test_every_column_has_an_array(choice: Choice) -> None:
+@pytest.mark.parametrize(
+    "operations", [Operations("k*"), Operations("ks", "t"), Operations("ks"), Operations(local=True)]
+)
+def test_every_column_has_an_array(operations: Operations) -> None:
     empty = np.zeros(1)
     node = NodeColumns(
         "n1",
@@ -193,6 +202,6 @@ def test_every_column_has_an_array(choice: Choice) -> None:
         Integrity(),
     )
     node.sums.counters["cassandra_jvm_gc_seconds_total", "Old"] = empty, empty
-    table, run = table_of(choice), run_of(node)
+    table, run = table_of(operations), run_of(node)
     expected = rows_text(table.header, (row for _, row in node_rows(table, run)))
     assert node_text(table, run) == expected

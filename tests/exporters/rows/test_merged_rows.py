@@ -17,12 +17,13 @@ from collector.node.metrics.requests import OPERATIONS, Operation
 from exporters.charts.merged_plot_data import NodeRows, node_rows, run_of
 from exporters.charts.plot_data import CLUSTER, slowest
 from exporters.rows.columns import Cell
-from exporters.rows.merged_rows import Choice, header_text, rows_text, table_of
+from exporters.rows.merged_rows import header_text, rows_text, table_of
+from exporters.rows.operation_columns import Operations
 from tests.collector.merge import recorded_nodes
 from tests.collector.merge.generated_runs import BEGIN_S, GeneratedNode, record, record_three_nodes
 from tests.collector.merge.reference_merge import reference_merge
 
-CHOICE = Choice()
+CHOICE = Operations()
 
 
 @pytest.fixture

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from collector.arrow import pq
 from exporters.rows.columns import Cell
-from exporters.rows.merged_rows import Choice, rows_text, table_of
+from exporters.rows.merged_rows import rows_text, table_of
+from exporters.rows.operation_columns import Operations
 from exporters.rows.parquet import rows_parquet
 
-TABLE = table_of(Choice())
+TABLE = table_of(Operations())
 
 
 def test_types_do_not_depend_on_the_rows() -> None:
@@ -41,14 +42,15 @@ def test_types_do_not_depend_on_the_rows() -> None:
 GROWTH = """
 import re, sys
 from pathlib import Path
-from exporters.rows.merged_rows import Choice, table_of
+from exporters.rows.merged_rows import table_of
+from exporters.rows.operation_columns import Operations
 from exporters.rows.parquet import rows_parquet
 
 def used() -> int:
     return int(re.search(r"VmData:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
 
 before = used()
-rows_parquet(table_of(Choice()), Path(sys.argv[1]).read_text())
+rows_parquet(table_of(Operations()), Path(sys.argv[1]).read_text())
 print(used() - before)
 """
 
