@@ -55,7 +55,7 @@ class Blueflood(SampleSink):
         begin = f'{{"collectionTime":{time_ms(sample)},"ttlInSeconds":{self._ttl_s},"metricValue":'
         points = []
         for series, fields in rows(self.catalogue, sample):
-            path = self._paths.of(self.catalogue, tick.identity, series)
+            path = self._paths.of(tick.identity, series)
             for name, value in fields.items():
                 points.append(f'{begin}{value!r},"metricName":{json.dumps(f"{path}.{name}")}}}'.encode())
         return points

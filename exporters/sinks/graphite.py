@@ -61,7 +61,7 @@ class Graphite(SampleSink):
                     f"{prefix}{part(series[0])}.{name}{words} {value!r} {time_s}" for name, value in fields.items()
                 ]
             else:
-                path = self._paths.of(self.catalogue, tick.identity, series)
+                path = self._paths.of(tick.identity, series)
                 lines += [f"{path}.{name} {value!r} {time_s}" for name, value in fields.items()]
         return [line.encode(errors="replace") for line in lines]
 

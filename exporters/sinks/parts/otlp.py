@@ -138,7 +138,8 @@ class OtlpSeries(PageRenderer[bytes]):
         renamed = ((name.renamed.get(label, label), value) for label, value in labels)
         attributes = (*self._common.items(), *renamed, *name.fixed.items())
         encoded = ((key, encodable(value)) for key, value in attributes)
-        return head_of(kind, self._resource, encoded_metric(name.name, name.unit, family.help), encoded)
+        metric = _text(NAME, name.name) + _text(HELP, family.help) + _text(UNIT, name.unit)
+        return head_of(kind, self._resource, metric, encoded)
 
     def histogram_heads(self, metric: Metric, series: Series, length: int) -> bytes:
         return self.metric_head(metric, series)
@@ -249,10 +250,6 @@ def encoded_attributes(number: int, attributes: Iterable[tuple[str, str]]) -> by
 def head_of(kind: int, resource: bytes, metric: bytes, attributes: Iterable[tuple[str, str]]) -> bytes:
     encoded = encoded_attributes(ATTRIBUTES if kind in HISTOGRAMS else NUMBER_ATTRIBUTES, attributes)
     return bytes([kind]) + b"".join(varint(len(part)) + part for part in (resource, metric, encoded))
-
-
-def encoded_metric(name: str, unit: str, help_text: str) -> bytes:
-    return _text(NAME, name) + _text(HELP, help_text) + _text(UNIT, unit)
 
 
 @lru_cache(maxsize=1 << 14)

@@ -126,24 +126,21 @@ def part(text: str) -> str:
     )
 
 
-def path(prefix: str, metric: Metric, identity: Identity, series: Series) -> str:
-    """Return PREFIX.cluster.dc.rack.node.metric.labels; all names of a metric have the same number of parts."""
-    words = [identity.cluster, identity.dc, identity.rack, identity.node, metric.name, *series[1:]]
-    return ".".join([*([prefix] if prefix else []), *map(part, words)])
-
-
 class PathCache:
-    """Caches the name of each series."""
+    """Caches the dotted name of each series: PREFIX.cluster.dc.rack.node.metric.labels.
+
+    All names of a metric have the same number of parts.
+    """
 
     def __init__(self, prefix: str) -> None:
-        self._prefix = prefix
-        self._of: tuple[Mapping[str, Metric], Identity] | None = None
+        self._prefix = [prefix] if prefix else []
+        self._identity = Identity()
         self._paths: dict[Series, str] = {}
 
-    def of(self, catalogue: Mapping[str, Metric], identity: Identity, series: Series) -> str:
-        """Return the name of a series that the catalogue defines."""
-        if (catalogue, identity) != self._of:
-            self._of, self._paths = (catalogue, identity), {}
+    def of(self, identity: Identity, series: Series) -> str:
+        if identity != self._identity:
+            self._identity, self._paths = identity, {}
         if series not in self._paths:
-            self._paths[series] = path(self._prefix, catalogue[series[0]], identity, series)
+            words = identity.cluster, identity.dc, identity.rack, identity.node, *series
+            self._paths[series] = ".".join([*self._prefix, *map(part, words)])
         return self._paths[series]

@@ -52,15 +52,6 @@ class Samples(NamedTuple):
         return [*self.heads, *self.messages]
 
 
-def joined(parts: Iterable[Samples]) -> Samples:
-    heads, values, messages = list[bytes](), list[float](), dict[bytes, bytes]()
-    for part in parts:
-        heads += part.heads
-        values += part.values
-        messages |= part.messages
-    return Samples(heads, values, messages)
-
-
 def between_bounds(counts: Sequence[int], last_buckets: Iterable[int]) -> list[int]:
     """Return the counts between the upper bounds that end with these buckets, and above the last bound."""
     cumulative = list(accumulate(counts))
@@ -78,7 +69,12 @@ class PageRenderer(SeriesRenderer[Samples, bytes, H]):
         return Samples(heads, values)
 
     def joined(self, bodies: Iterable[Samples]) -> Samples:
-        return joined(bodies)
+        heads, values, messages = list[bytes](), list[float](), dict[bytes, bytes]()
+        for body in bodies:
+            heads += body.heads
+            values += body.values
+            messages |= body.messages
+        return Samples(heads, values, messages)
 
     def families(self, families: Iterable[PrometheusMetric]) -> Samples:
         heads, values = list[bytes](), list[float]()
@@ -202,7 +198,8 @@ class TickEncoder:
     def _begin(self, tick: NodeTick) -> None:
         """Begin a session: like a new agent, it has no values yet."""
         self._latest = LatestValues(tick.header.catalogue, tick.header.interval_s)
-        self._rendering = Rendering(self._options, self._latest.catalogue, _ignore, self._format.renderer)
+        # Nothing is logged: the page reports what the limit leaves out.
+        self._rendering = Rendering(self._options, self._latest.catalogue, lambda _: None, self._format.renderer)
 
     def _last_heads(self) -> list[bytes]:
         if self._heads is None:
@@ -225,7 +222,7 @@ class TickEncoder:
         # These are not counted, so that a tick from the journal has the same series as from memory.
         live = self._own_renderer.families(tick.live())
         self._own_renderer.keep({})
-        return joined((counted, *(part.body for part in parts), live))
+        return self._own_renderer.joined((counted, *(part.body for part in parts), live))
 
     def _ends(
         self, last: NodeTick, heads: Sequence[bytes], tick: NodeTick, current: Sequence[bytes]
@@ -262,10 +259,6 @@ def _at_s(snapshot: Snapshot) -> float:
 
 def _time_ms(tick: NodeTick) -> int:
     return round(tick.snapshot.tick.time_s * MS)
-
-
-def _ignore(text: str) -> None:
-    """Log nothing: the page reports what the limit leaves out."""
 
 
 class PageSink(TickEncoder, Sink[SeriesPoint]):
