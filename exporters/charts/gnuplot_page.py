@@ -64,16 +64,12 @@ def begin_drawing(
             errors = [error for error in results if error is not None]
         finally:
             pool.shutdown(cancel_futures=True)
-        _raise_first(errors)
+        others = len({str(error) for error in errors}) - 1
+        if errors:
+            raise GnuplotError(f"{errors[0]}{f' (and {others} more)' if others > 0 else ''}")
         return [script.with_suffix(f".{kind}") for script in scripts for kind in KINDS]
 
     return wait
-
-
-def _raise_first(errors: Sequence[GnuplotError]) -> None:
-    others = len({str(error) for error in errors}) - 1
-    if errors:
-        raise GnuplotError(f"{errors[0]}{f' (and {others} more)' if others > 0 else ''}")
 
 
 def _run(script: Path, program: str, timeout_s: float, environ: Mapping[str, str] | None) -> None:

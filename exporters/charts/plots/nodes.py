@@ -54,11 +54,6 @@ class _BandPanel:
     log: bool
 
 
-def band_size(run: PlotData) -> tuple[int, int]:
-    """Return the default width and height in pixels."""
-    return 1200, 140 + _BAND_PX * len(_band_panels(run))
-
-
 def _band_panels(run: PlotData) -> list[_BandPanel]:
     operations = shown_operations(run)
     styles = {operation: LineStyle(*OPERATION_STYLES[operation.word]) for operation in operations}
@@ -137,7 +132,7 @@ class Cell:
 def size(run: PlotData) -> tuple[int, int]:
     """Return the default width and height in pixels."""
     if len(run.nodes) > MAX_NODES:
-        return band_size(run)
+        return 1200, 140 + _BAND_PX * len(_band_panels(run))
     return 1200, 140 + _ROW_PX * max(2, _grid(len(run.nodes))[1])
 
 
