@@ -7,7 +7,7 @@ from typing import Any
 from collector.model.mbean import METRICS, Many, counter, properties, slow_total, text, total
 from collector.model.metric import WideColumn
 from collector.node.metrics.tables import is_system_keyspace
-from collector.printable import shortened, single_line
+from collector.printable import names_text, shortened, single_line
 
 _BEAN = METRICS + "type=Compaction,name="
 _MANAGER = "org.apache.cassandra.db:type=CompactionManager"
@@ -43,8 +43,7 @@ def _strategies(tables: Any) -> Many:
             by_parameters.setdefault(text, []).append(f"{labels['keyspace']}.{labels['table']}")
     texts = []
     for text, names in sorted(by_parameters.items()):
-        more = f" and {len(names) - _SHOWN_TABLES} more" if len(names) > _SHOWN_TABLES else ""
-        texts.append(f"{text} ({', '.join(sorted(names)[:_SHOWN_TABLES])}{more})")
+        texts.append(f"{text} ({names_text(sorted(names), _SHOWN_TABLES)})")
     if texts:
         yield (), shortened(single_line("; ".join(texts)), _MAX_TEXT_CHARS)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from collector.model.mbean import MAX_NUMBER
 from collector.model.metric import Series, Value, Values
+from collector.printable import names_text
 
 QUANTILES = {"50%": "0.5", "75%": "0.75", "95%": "0.95", "98%": "0.98", "99%": "0.99", "Max": "1"}
 """The rows to read from nodetool's histograms, each with its `quantile` label."""
@@ -78,18 +79,14 @@ class Draft:
             self.problem(f"{subject} {error}", f"{shown(raw)} of {location}" if location else shown(raw))
 
     def report(self, properties: Mapping[str, str] | None = None) -> Report:
-        problems = [_problem_text(message, locations) for message, locations in self._problems.items()]
+        problems = [
+            f"{message} ({names_text(locations, 1)})" if locations else message
+            for message, locations in self._problems.items()
+        ]
         if not self.recognised:
             begins = f"begins with {shown(self._first)}" if self._first else "empty"
             problems.append(f"unrecognised report: {begins}")
         return Report(self._values, tuple(problems), properties or {})
-
-
-def _problem_text(message: str, locations: list[str]) -> str:
-    if not locations:
-        return message
-    more = f" and {len(locations) - 1} more" if len(locations) > 1 else ""
-    return f"{message} ({locations[0]}{more})"
 
 
 def shown(raw: object) -> str:
