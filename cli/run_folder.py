@@ -141,6 +141,11 @@ def require_not_recorded(folder: Path) -> None:
         raise CasstatError(f"{folder}: the run is being recorded (hint: wait until it ends)")
 
 
+def recovery_hint(folder: Path) -> str:
+    """Return the hint how to complete a run."""
+    return f"(hint: run 'casstat fetch --recover {folder}')"
+
+
 @contextmanager
 def try_lock(file: Path, *, creating: bool = False) -> Iterator[bool]:
     """Try to lock a file, which must exist unless `creating`, and yield whether it was not locked.

@@ -227,7 +227,7 @@ def _recorded(start: _Start, stack: ExitStack, around: Around | None) -> tuple[C
         run = recorder.fetch()
     if any(node.problem and node.address for node in run.recorded):
         report_spools(run)
-        note(f"the run is incomplete {_recovery_hint(folder)}")
+        note(f"the run is incomplete {run_folder.recovery_hint(folder)}")
     return result, run
 
 
@@ -314,10 +314,6 @@ def _recoverable(folder: Path) -> Iterator[None]:
         with suppress(OSError, RunFileError):
             report_spools(read_run(folder))
         if isinstance(error, CasstatError):
-            raise CasstatError(f"{error} {_recovery_hint(folder)}") from None
-        note(f"the run is incomplete {_recovery_hint(folder)}")
+            raise CasstatError(f"{error} {run_folder.recovery_hint(folder)}") from None
+        note(f"the run is incomplete {run_folder.recovery_hint(folder)}")
         raise
-
-
-def _recovery_hint(folder: Path) -> str:
-    return f"(hint: run 'casstat fetch --recover {folder}')"

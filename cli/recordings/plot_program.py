@@ -12,6 +12,7 @@ from cli.parameters.recording_options import output_folder
 from cli.recordings.merge_program import interval_for, recording_views
 from cli.recordings.recording_arguments import MergeSettings, read_run_in, results_in, run_at
 from cli.recordings.views import NoDataError, Step, View, Views, completed
+from cli.run_folder import recovery_hint
 from collector.merge.grid import SpanGrid
 from collector.merge.merge_job import DEFAULT_S
 from collector.printable import count_text, one_line
@@ -173,7 +174,7 @@ def _overlaid_run(folder: Path) -> _OverlaidRun:
     """Return the run in a directory. Raises CasstatError."""
     run = read_run_in(folder)
     if run.end_s is None:
-        raise CasstatError(f"{folder}: the run has not ended (hint: run 'casstat fetch --recover {folder}')")
+        raise CasstatError(f"{folder}: the run has not ended {recovery_hint(folder)}")
     intervals_s = [node.interval_s for node in run.nodes if node.interval_s is not None]
     return _OverlaidRun(
         folder, run.name, run.phases or (RunPhase(TOTAL, run.begin_s, run.end_s),), max(intervals_s, default=DEFAULT_S)

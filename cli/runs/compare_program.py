@@ -11,7 +11,7 @@ import click
 from cli.errors import ANALYSIS, CasstatError, echo, note, require_packages
 from cli.recordings.recording_arguments import read_run_in
 from cli.recordings.views import Step, begun, completed
-from cli.run_folder import RUNS_FOLDER
+from cli.run_folder import RUNS_FOLDER, recovery_hint
 from cli.runs.run_summary import measured_phases, read_summaries
 from cli.runs.run_views import RunViews, run_views
 from collector.file_access import replace_file
@@ -134,7 +134,7 @@ def comparison_of(
 
     runs = [*a, *b]
     for folder in (views.folder for views in runs if views.run.end_s is None):
-        raise CasstatError(f"{folder}: the run has not ended (hint: run 'casstat fetch --recover {folder}')")
+        raise CasstatError(f"{folder}: the run has not ended {recovery_hint(folder)}")
     phases = [measured_phases(views.run) for views in runs]
     common = set.intersection(*({phase.name for phase in of_run} for of_run in phases))
     if not common:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -14,7 +13,7 @@ from cli.recordings.merge_program import tables
 from cli.recordings.plot_program import POINTS, plots
 from cli.recordings.recording_arguments import MergeSettings, results_in, run_in
 from cli.recordings.views import Step, View, begun
-from cli.run_folder import require_not_recorded
+from cli.run_folder import recovery_hint, require_not_recorded
 from cli.runs.compare_program import comparison_of
 from cli.runs.run_saturation import saturation_of
 from cli.runs.run_summary import (
@@ -53,7 +52,7 @@ def completing(folder: Path) -> Iterator[None]:
         with interruptible():
             yield
     except KeyboardInterrupt:
-        note(f"{folder}: tables, plots and report are incomplete (hint: run 'casstat fetch --recover {folder}')")
+        note(f"{folder}: tables, plots and report are incomplete {recovery_hint(folder)}")
         raise
 
 
@@ -75,14 +74,14 @@ def finish(folder: Path, run: Run, *, quiet: bool, has_report: bool = True) -> b
     complete_summary = begun(completed_summary(views))
     write_tables = begun(tables(views.nodes, MergeSettings((folder,)), folder / MERGED_FOLDER))
     begin_plots = begun(plots(views.nodes, MergeSettings((folder,), points=POINTS), folder / PLOTS_FOLDER))
-    of_report = ReportViews.of(views) if has_report else None
+    complete_report = begun_report(views) if has_report else None
     summary = attempt(complete_summary)
     run = _written(folder, run, summary)
     # gnuplot draws while the report is written.
     wait_for_plots = attempt(begin_plots)
     attempt(write_tables)
-    if summary is not None and of_report is not None:
-        attempt(lambda: write_report(of_report, run, summary, folder))
+    if summary is not None and complete_report is not None:
+        attempt(partial(complete_report, run, summary, folder))
     if wait_for_plots is not None:
         attempt(wait_for_plots)
     if not quiet:
@@ -103,14 +102,14 @@ def summarise(folder: Path, run: Run) -> None:
     """
     views = run_views(folder, run)
     complete_summary = begun(completed_summary(views))
-    of_report = ReportViews.of(views) if (folder / HTML_FILE).exists() else None
+    complete_report = begun_report(views) if (folder / HTML_FILE).exists() else None
     summary = attempt(complete_summary)
     if summary is not None:
         run = _written(folder, run, summary)
         _print_summary(run, summary)
         _print_conditions(run)
-        if of_report is not None:
-            attempt(lambda: write_report(of_report, run, summary, folder))
+        if complete_report is not None:
+            attempt(partial(complete_report, run, summary, folder))
 
 
 def _written(folder: Path, run: Run, summary: RunSummary | None) -> Run:
@@ -165,7 +164,7 @@ def report(folder: Path, target: Path, cost: Cost | None, baseline_folder: Path 
     require_packages("report", *ANALYSIS)
     views = run_views(folder)
     complete_summary = begun(completed_summary(views))
-    of_report = ReportViews.of(views)
+    complete_report = begun_report(views)
     complete_baseline = None if baseline_folder is None else begun(_baseline(baseline_folder, views))
     summary = attempt(complete_summary)
     if summary is None:
@@ -173,7 +172,7 @@ def report(folder: Path, target: Path, cost: Cost | None, baseline_folder: Path 
     baseline = None if complete_baseline is None else complete_baseline()
     # Client results may have been imported since the conditions were checked.
     run = with_checked_conditions(views.run, summary)
-    return write_report(of_report, run, summary, target, cost, baseline)
+    return complete_report(run, summary, target, cost, baseline)
 
 
 def _baseline(folder: Path, views: RunViews) -> Step[Baseline]:
@@ -187,32 +186,25 @@ def _baseline(folder: Path, views: RunViews) -> Step[Baseline]:
     return Baseline(complete_settings(), attempt(compare))
 
 
-@dataclass(frozen=True)
-class ReportViews:
-    """What a report needs of the recordings of the run in `folder`."""
+def begun_report(views: RunViews) -> Callable[..., list[Path]]:
+    """Add the views of a report; return `write_report` without its first three parameters."""
+    from exporters.charts.merged_plot_data import node_rows
 
-    folder: Path
-    rows: View["NodeRows"]
-    saturation: Callable[[], Saturation | None]
-
-    @classmethod
-    def of(cls, views: RunViews) -> "ReportViews":
-        """Add the views of a report."""
-        from exporters.charts.merged_plot_data import node_rows
-
-        rows = View(views.nodes, node_rows, NEEDS, points=REPORT_POINTS, may_be_empty=True)
-        return cls(views.folder, rows, begun(saturation_of(views)))
+    rows = View(views.nodes, node_rows, NEEDS, points=REPORT_POINTS, may_be_empty=True)
+    return partial(write_report, views.folder, rows, begun(saturation_of(views)))
 
 
 def write_report(
-    views: ReportViews,
+    folder: Path,
+    rows: View["NodeRows"],
+    complete_saturation: Callable[[], Saturation | None],
     run: Run,
     summary: RunSummary,
     target: Path,
     cost: Cost | None = None,
     baseline: Baseline | None = None,
 ) -> list[Path]:
-    """Write the report of a run to the directory `target`; return the files.
+    """Write the report of the run in `folder` to the directory `target`; return the files.
 
     Raises CasstatError and click.UsageError.
     """
@@ -221,13 +213,13 @@ def write_report(
     from exporters.report.report_blocks import ReportData, merged_run
     from exporters.results.comparison.run_settings import RunSettings
 
-    result, choice = views.rows.merged()
+    result, operations = rows.merged()
     settings = RunSettings(run, {node.node: node.product.settings for node in result.nodes})
-    saturation = attempt(views.saturation)
-    results = results_in(views.folder)
+    saturation = attempt(complete_saturation)
+    results = results_in(folder)
     data = ReportData(
         settings,
-        merged_run(run, result, choice),
+        merged_run(run, result, operations),
         clocks([node.head for node in result.nodes]),
         summary.phases,
         summary.lost,

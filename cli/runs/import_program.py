@@ -8,7 +8,7 @@ import click
 
 from cli.errors import CasstatError, echo, note
 from cli.recordings.recording_arguments import read_run_in, run_in
-from cli.run_folder import require_not_recorded
+from cli.run_folder import recovery_hint, require_not_recorded
 from cli.runs.client_results import expanded, imported, result_lines
 from cli.runs.finish import summarise
 from collector.load_results.client_result import ClientResult
@@ -30,7 +30,7 @@ def import_files(
         raise click.BadParameter("must be a number of seconds", param_hint="--client-clock")
     run = read_run_in(folder)
     if run.end_s is None:
-        raise CasstatError(f"{folder}: the run is incomplete (hint: run 'casstat fetch --recover {folder}')")
+        raise CasstatError(f"{folder}: the run is incomplete {recovery_hint(folder)}")
     results, errors = _imported(folder, run, texts, client_clock_s, Redactor(tuple(patterns)))
     for line in result_lines(results):
         echo(line)

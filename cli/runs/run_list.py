@@ -13,7 +13,7 @@ from cli.errors import CasstatError, echo, note
 from cli.parameters.access_options import JolokiaSettings
 from cli.recordings.object_storage import metadata_copies
 from cli.recordings.recording_arguments import read_run_in
-from cli.run_folder import RUNS_FOLDER, RUNS_SUBFOLDER, is_being_recorded
+from cli.run_folder import RUNS_FOLDER, RUNS_SUBFOLDER, is_being_recorded, recovery_hint
 from cli.runs.agent_clients import agent_clients
 from cli.runs.run_summary import SUMMARY_FILE, read_summaries
 from collector.agents.agent_client import AgentClient
@@ -64,7 +64,9 @@ def listed_runs(locations: Sequence[str], agent: JolokiaSettings) -> list[Listed
     clients = agent_clients(agent)
     for location in locations or (str(RUNS_FOLDER),):
         if is_object_url(location):
-            runs += _in_store(location)
+            with metadata_copies(location, (FILE, SUMMARY_FILE)) as (copies, name):
+                stored = _in_folder(copies)
+                runs += [replace(run, where=f"{name}/{Path(run.where).relative_to(copies)}") for run in stored]
             continue
         folder = Path(location)
         if folder.is_dir() or not locations:
@@ -97,12 +99,6 @@ def _in_folder(folder: Path) -> list[ListedRun]:
         values = summaries[-1].values if summaries else {}
         runs.append(ListedRun(run.name, run.begin_s, run.end_s, str(path), run.tags, values))
     return runs
-
-
-def _in_store(url: str) -> list[ListedRun]:
-    """Return the runs in object storage. Raises CasstatError."""
-    with metadata_copies(url, (FILE, SUMMARY_FILE)) as (folder, name):
-        return [replace(run, where=f"{name}/{Path(run.where).relative_to(folder)}") for run in _in_folder(folder)]
 
 
 def _on_agent(client: AgentClient) -> list[ListedRun]:
@@ -201,7 +197,7 @@ def _lines(folder: Path, run: Run) -> list[str]:
     elif is_being_recorded(folder):
         state = f"{local_time(run.begin_s)}, still being recorded"
     else:
-        state = f"{local_time(run.begin_s)}, its recorder died (hint: run 'casstat fetch --recover {folder}')"
+        state = f"{local_time(run.begin_s)}, its recorder died {recovery_hint(folder)}"
     lines = [f"{one_line(run.name)}: {state}"]
     if run.command is not None:
         lines.append(f"command: {one_line(' '.join(run.command.words))}{_ending(run.command)}")

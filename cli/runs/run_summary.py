@@ -18,6 +18,7 @@ from cli.errors import CasstatError, note
 from cli.parameters.recording_options import memory_limit
 from cli.recordings.recording_arguments import nodes_without_recording, results_in
 from cli.recordings.views import NoDataError, Step, View, begun
+from cli.run_folder import recovery_hint
 from cli.runs.run_views import RunViews
 from collector.file_access import read_whole, write_json
 from collector.merge.coverage import NodeCoverage, coverage_of, not_recorded
@@ -304,7 +305,7 @@ def run_settings(views: RunViews) -> Step[RunSettings]:
     """Return the settings of a run. Raises CasstatError and click.UsageError."""
     folder, run = views.folder, views.run
     if run.end_s is None:
-        raise CasstatError(f"{folder}: the run has not ended (hint: run 'casstat fetch --recover {folder}')")
+        raise CasstatError(f"{folder}: the run has not ended {recovery_hint(folder)}")
     view = View(views.nodes, node_settings, SETTING_NEEDS, SpanGrid(inf, spans=((run.begin_s, run.end_s),)))
     yield
     try:
