@@ -163,7 +163,9 @@ class Agent:
             anonymous_reads=settings.allow_anonymous_reads,
         )
         if self._server.is_open:
-            log(_open_warning(settings))
+            allowed = "everything" if settings.allow_anonymous_reads else "/metrics, but no recordings"
+            hint = "configure passwords or client certificates with --web-config-file"
+            log(f"{settings.listen}: other machines can read {allowed} without credentials (hint: {hint})")
 
     @property
     def address(self) -> tuple[str, int]:
@@ -277,12 +279,6 @@ class Agent:
         total = JournalHealth(journal.lost_ticks, journal.removed_files, size_of(self.journal))
         machine, network = identity_of(self._sampler.host if self._sampler else None)
         return AgentHealth(version("casstat"), total, self._sinks.health(), self.runs.times(), machine, network)
-
-
-def _open_warning(settings: AgentSettings) -> str:
-    allowed = "everything" if settings.allow_anonymous_reads else "/metrics, but no recordings"
-    hint = "configure passwords or client certificates with --web-config-file"
-    return f"{settings.listen}: other machines can read {allowed} without credentials (hint: {hint})"
 
 
 def options_of(settings: AgentSettings) -> Options:

@@ -303,31 +303,23 @@ class Sinks:
 
 
 def check(urls: Iterable[str]) -> None:
-    """Raise CasstatError for an invalid URL, or for two URLs that refer to the same sink."""
+    """Raise CasstatError for an invalid URL, a missing package, or two URLs that refer to the same sink."""
     names: dict[str, str] = {}
     for url in dict.fromkeys(urls):
         try:
-            name = _valid_upload(url) if is_object_url(url) else _valid_sink(url)
+            if is_object_url(url):
+                name = object_store_name(url)
+                require_packages(f"--to {name}", package_for(url))
+            else:
+                sink = sink_of(url)
+                sink.close()
+                warn_of_sink(url)
+                name = sink.name
         except (SinkUrlError, ObjectStoreError) as error:
             raise CasstatError(f"--to: {error}") from None
         if name in names:
             raise CasstatError(f"--to: two URLs refer to the same sink, {name} (hint: remove one)")
         names[name] = url
-
-
-def _valid_sink(url: str) -> str:
-    """Return a sink's name. Raises SinkUrlError."""
-    sink = sink_of(url)
-    sink.close()
-    warn_of_sink(url)
-    return sink.name
-
-
-def _valid_upload(url: str) -> str:
-    """Return the name of object storage. Raises ObjectStoreError, and CasstatError if a package is missing."""
-    name = object_store_name(url)
-    require_packages(f"--to {name}", package_for(url))
-    return name
 
 
 def _fault(name: str, error: Exception) -> str:

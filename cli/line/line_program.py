@@ -16,6 +16,7 @@ from cli.line.line_recorder import EventFile, journal_limits, open_journal, reco
 from cli.line.node_selection import HOST_ONLY, Contact, LineSettings, TransportFactory, first_contact, nodes_here
 from cli.line.row_printer import InitialHeader, OutputOptions, print_rows, view_for_sample, view_with_devices
 from collector.model.clock import Clock, SystemClock, first_tick_in_s, ticks
+from collector.model.metric import Series
 from collector.model.snapshot import SourceError
 from collector.node.host.cassandra_processes import LocalNode
 from collector.node.host.disk import parse as parse_disks
@@ -151,7 +152,12 @@ def _contact_node(settings: LineSettings, clock: Clock, extra: Sequence[Source])
     Prints notes about missing data. Raises CasstatError if the node, keyspace or table does not exist, and
     click.UsageError if options are invalid or there is no transport to try.
     """
-    overrides = NameOverrides(settings.node, _checked_disk(settings.disk), _checked_interface(settings.net_interface))
+    disks, interfaces = parse_disks(read_text(DISKS), ()), parse_dev(read_text(INTERFACES), ())
+    overrides = NameOverrides(
+        settings.node,
+        _checked_device("disk", settings.disk and settings.disk.removeprefix("/dev/"), disks),
+        _checked_device("interface", settings.net_interface, interfaces),
+    )
     views: dict[str, tuple[View, Selection]] = {}
 
     def make_sampler(kind: str, factory: TransportFactory) -> NodeSampler:
@@ -272,19 +278,9 @@ def _single_value(name: str, positional: Number | None, option: Number | None) -
     return option if positional is None else positional
 
 
-def _checked_disk(name: str | None) -> str:
-    return _checked_device(
-        "disk", name and name.removeprefix("/dev/"), [series[1] for series in parse_disks(read_text(DISKS), ())]
-    )
-
-
-def _checked_interface(name: str | None) -> str:
-    return _checked_device("interface", name, [series[1] for series in parse_dev(read_text(INTERFACES), ())])
-
-
-def _checked_device(kind: str, name: str | None, devices: Iterable[str]) -> str:
-    """Return `name`, or "" if it is None. Raises click.UsageError if it is not one of `devices`."""
-    available = list(dict.fromkeys(devices))
+def _checked_device(kind: str, name: str | None, known: Iterable[Series]) -> str:
+    """Return `name`, or "" if it is None. Raises click.UsageError if none of the known series is the device's."""
+    available = list(dict.fromkeys(series[1] for series in known))
     if name and name not in available:
         raise click.UsageError(f"no {kind} '{name}' on this machine (available: {', '.join(available) or 'none'})")
     return name or ""

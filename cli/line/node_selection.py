@@ -163,9 +163,7 @@ def nodetool_path(settings: LineSettings, node: LocalNode | None, search_path: s
 
     Returns None if there is no nodetool.
     """
-    if settings.nodetool or (node and node.nodetool):
-        return settings.nodetool or (node.nodetool if node else None)
-    program = shutil.which("nodetool", path=search_path)
+    program = settings.nodetool or (node.nodetool if node else None) or shutil.which("nodetool", path=search_path)
     return Path(program) if program else None
 
 

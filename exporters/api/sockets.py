@@ -110,9 +110,7 @@ def _bound(listen: str) -> socket.socket:
         if host:
             results = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM, 0, socket.AI_PASSIVE)
             # If a name resolves to both IPv4 and IPv6, use IPv4, as other exporters do.
-            addresses = sorted(((row[0], row[4]) for row in results), key=lambda address: address[0] != socket.AF_INET)[
-                :1
-            ]
+            addresses = [min(((row[0], row[4]) for row in results), key=lambda address: address[0] != socket.AF_INET)]
         else:
             addresses = [(socket.AF_INET6, ("::", port)), (socket.AF_INET, ("0.0.0.0", port))]  # noqa: S104
     except (OSError, UnicodeError):

@@ -7,7 +7,7 @@ import signal
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -243,7 +243,10 @@ class RemoteClientHosts:
                 signal.SIGHUP: lambda number, _: self._forward(number),
             }
             stack.enter_context(handling(handlers))
-            logs = [stack.enter_context(self._log_of(index)) for index in range(len(self._hosts))]
+            folders = [self._run / host.results for host in self._hosts]
+            for folder in folders:
+                folder.mkdir(parents=True, exist_ok=True)
+            logs = [stack.enter_context(CommandLog(folder / LOG_FILE, self._redactor)) for folder in folders]
             limit.start(max(0.0, self._start_s - self._clock.now_s()))
             self._relay(logs, log, observer, limit)
         results = [
@@ -334,13 +337,6 @@ class RemoteClientHosts:
             return True
 
         return receive
-
-    @contextmanager
-    def _log_of(self, index: int) -> Iterator[CommandLog]:
-        folder = self._run / self._hosts[index].results
-        folder.mkdir(parents=True, exist_ok=True)
-        with CommandLog(folder / LOG_FILE, self._redactor) as log:
-            yield log
 
     def _pass_on(self, index: int, stream: int, lines: bytes, log: OutputLog, observer: OutputObserver) -> None:
         if not lines:

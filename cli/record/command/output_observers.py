@@ -119,7 +119,7 @@ def run_command(
             frames = LiveFrames(plan, Wanted(COLUMNS))
             frames.start()
             stack.callback(frames.stop)
-            status = StatusLine(frames, 2)
+            status = StatusLine(frames.history, 2)
             stack.callback(status.erase)
             observers.append(status)
         log = stack.enter_context(CommandLog(folder / LOG_FILE, redactor))
@@ -222,20 +222,14 @@ class OutputMarker(OutputObserver):
                 note(f"{error.filename or self._folder}: cannot write the mark: {error.strerror}")
 
 
-class LiveSource(Protocol):
-    """Frames of a live cluster."""
-
-    history: History
-
-
 class StatusLine(OutputObserver):
     """Draws the line on a terminal whenever the cursor is at the beginning of a line.
 
     It is not drawn while a full-screen program runs, or after output that does not end with a newline.
     """
 
-    def __init__(self, frames: LiveSource, descriptor: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._frames = frames
+    def __init__(self, history: History, descriptor: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._history = history
         self._descriptor = descriptor
         self._clock = clock
         self._began_s = clock()
@@ -260,7 +254,7 @@ class StatusLine(OutputObserver):
         if self._clock() - self._drawn_s < (REDRAW_S if self._is_drawn else AFTER_OUTPUT_S):
             return
         self._drawn_s = self._clock()
-        frames = self._frames.history.frames
+        frames = self._history.frames
         text = status_text(frames[-1] if frames else None, self._clock() - self._began_s)
         width = shutil.get_terminal_size().columns - 1
         self._write(f"{ERASE}\x1b[2m{text[:width]}\x1b[m\r")

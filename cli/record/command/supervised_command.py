@@ -98,11 +98,6 @@ class TimeLimit:
         self._begin_s: float | None = None
         self._sent = 0
 
-    @property
-    def has_passed(self) -> bool:
-        """Whether the command has been interrupted because the duration was over."""
-        return self._sent > 0
-
     def start(self, delay_s: float = 0.0) -> None:
         """Begin the duration now, or in `delay_s` seconds."""
         self._begin_s = self._now() + delay_s
@@ -123,7 +118,7 @@ class TimeLimit:
     def judged(self, result: CommandResult) -> CommandResult:
         """Return the result of a command that the limit may have ended: success if it ended after SIGINT or SIGTERM."""
         has_failed = result.exit_code == FAILED and result.problem
-        if not self.has_passed or has_failed:
+        if not self._sent or has_failed:
             return result
         if self._sent < len(ESCALATION):
             return replace(result, exit_code=0, ended_by_duration=True)

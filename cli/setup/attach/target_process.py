@@ -129,10 +129,12 @@ def _read(process: "subprocess.Popen[bytes]", deadline_s: float) -> bytes:
 def require_jolokia(jar: Path) -> None:
     """Raise CasstatError unless `jar` is Jolokia's JVM agent, which includes the launcher."""
     try:
-        with zipfile.ZipFile(jar) as archive, archive.open("META-INF/MANIFEST.MF") as manifest:
+        with (
+            file_errors(jar, CasstatError),
+            zipfile.ZipFile(jar) as archive,
+            archive.open("META-INF/MANIFEST.MF") as manifest,
+        ):
             lines = manifest.read(MAX_OUTPUT_BYTES).decode(errors="replace").split("\n")
-    except OSError as error:
-        raise CasstatError(f"{jar}: {error.strerror}") from None
     except (zipfile.BadZipFile, KeyError, NotImplementedError, RuntimeError):
         raise CasstatError(
             f"{jar}: not a JAR file (hint: use Jolokia's JVM agent, jolokia-agent-jvm-…-javaagent.jar)"
@@ -241,15 +243,12 @@ def _attaches_from_here(process: Subject) -> bool:
     """
     if _same(process.folder / "root" / "tmp", Path("/tmp")):  # noqa: S108 - where Java puts its sockets
         return True
-    numbers = [line.split()[1:] for line in _status(process) if line.startswith("NSpid:")]
-    return bool(numbers) and len(numbers[0]) > 1
-
-
-def _status(process: Subject) -> list[str]:
     try:
-        return (process.folder / "status").read_text().splitlines()
+        status = (process.folder / "status").read_text().splitlines()
     except OSError:
-        return []
+        return False
+    numbers = next((line.split()[1:] for line in status if line.startswith("NSpid:")), [])
+    return len(numbers) > 1
 
 
 def _inside(process: Subject) -> tuple[str, ...]:

@@ -1,11 +1,11 @@
 """The status line is drawn below the output, never inside a line or over a full-screen program."""
 
 import os
-from types import SimpleNamespace
 
 import pytest
 
 from cli.record.command.output_observers import ERASE, StatusLine, status_text
+from exporters.live.frame import History
 from tests.exporters.live.generated_frames import frames
 
 FRAMES = frames(3)
@@ -17,8 +17,10 @@ class Terminal:
     def __init__(self) -> None:
         self._reader, writer = os.pipe2(os.O_NONBLOCK)
         self.now_s = 0.0
-        frames = SimpleNamespace(history=SimpleNamespace(frames=FRAMES))
-        self.line = StatusLine(frames, writer, lambda: self.now_s)
+        history = History()
+        for frame in FRAMES:
+            history.add(frame)
+        self.line = StatusLine(history, writer, lambda: self.now_s)
 
     def written(self) -> str:
         try:
