@@ -207,20 +207,12 @@ class DeadlineSocket:
     """A socket with the methods that http.client uses; the connection's deadline limits every call."""
 
     def __init__(self, stream: socket.socket, connection: DeadlineConnection) -> None:
-        self._stream = stream
-        self._connection = connection
-        self._readers = 0
-        self._closed = False
+        self._stream, self._connection = stream, connection
 
     def sendall(self, data: bytes) -> None:
         """Send all bytes before the deadline. Raises OSError."""
         self._stream.settimeout(self._connection.left_s())
         self._stream.sendall(data)
-
-    def recv_into(self, buffer: Any) -> int:
-        """Receive into `buffer` and return the number of bytes, or 0 at the end of the stream. Raises OSError."""
-        self._stream.settimeout(self._connection.left_s())
-        return self._stream.recv_into(buffer)
 
     def has_unread_input(self) -> bool:
         """Return whether there are unread bytes or the server has closed the connection."""
@@ -231,37 +223,27 @@ class DeadlineSocket:
 
     def makefile(self, _mode: str) -> io.BufferedReader:
         """Return a file object that reads from the socket."""
-        self._readers += 1
-        return io.BufferedReader(_SocketReader(self), CHUNK_BYTES)
+        return io.BufferedReader(_DeadlineReader(self._stream, self._connection), CHUNK_BYTES)
 
     def close(self) -> None:
-        """Close the socket once all files made from it are closed, as a real socket does."""
-        self._closed = True
-        self._close_unused()
-
-    def reader_closed(self) -> None:
-        """Record that a file made from the socket has been closed, and close the socket if it is no longer used."""
-        self._readers -= 1
-        self._close_unused()
-
-    def _close_unused(self) -> None:
-        if self._closed and not self._readers:
-            self._stream.close()
+        """Close the socket once all files made from it are closed."""
+        self._stream.close()
 
 
-class _SocketReader(io.RawIOBase):
-    """A raw file object that reads from the socket."""
+class _DeadlineReader(io.RawIOBase):
+    """A raw file object that reads from a socket before the connection's deadline."""
 
-    def __init__(self, stream: DeadlineSocket) -> None:
-        self._stream = stream
+    def __init__(self, stream: socket.socket, connection: DeadlineConnection) -> None:
+        self._stream, self._connection = stream, connection
+        self._file = stream.makefile("rb", buffering=0)
 
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: Any) -> int:
-        return self._stream.recv_into(buffer)
+    def readinto(self, buffer: Any) -> int | None:
+        self._stream.settimeout(self._connection.left_s())
+        return self._file.readinto(buffer)
 
     def close(self) -> None:
-        if not self.closed:
-            super().close()
-            self._stream.reader_closed()
+        super().close()
+        self._file.close()
