@@ -9,7 +9,6 @@ import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 
 from collector.load_results import hdr_histogram as hdr
@@ -36,7 +35,7 @@ def read(file: SourceFile) -> ClientResult:
     notes = read_lines(file.path, table.add)
     if not table.rows:
         raise ClientFormatError("no rows")
-    counts = {tag: [row.count for row in rows] for tag, rows in table.rows.items()}
+    counts = {tag: [row.completed for row in rows] for tag, rows in table.rows.items()}
     hdr.require_distinct(counts, file)
     parts, choice_notes = hdr.chosen({tag: sum(numbers) for tag, numbers in counts.items()}, file)
     tags: defaultdict[str, dict[str, str]] = defaultdict(dict)
@@ -59,19 +58,11 @@ _SIGN = re.compile(f"^{re.escape(_COLUMNS)}", re.MULTILINE)
 FORMATS = (Format("nosqlbench-histostats", _SIGN.search, read, options={"metric": ()}),)
 
 
-@dataclass(frozen=True)
-class _Row:
-    begin_s: float
-    end_s: float
-    count: int
-    stated_s: Mapping[float, float]
-
-
 class _Table:
-    """The rows by tag."""
+    """The rows by tag, as if no operation had failed."""
 
     def __init__(self) -> None:
-        self.rows: defaultdict[str, list[_Row]] = defaultdict(list)
+        self.rows: defaultdict[str, list[ClientInterval]] = defaultdict(list)
         self.has_wrong_percentiles = False
         self._start_s: float | None = None
         self._percentages: list[float] = []
@@ -99,7 +90,8 @@ class _Table:
             raise ValueError(f"more than {MAX_TAGS} metrics")
         begin_s = checked_time_s(self._start_s + float(match["begin"]))
         stated_s = {percentage: stated_latency_s(value, NS) for percentage, value in stated.items()}
-        self.rows[tag].append(_Row(begin_s, checked_time_s(begin_s + length_s), count, stated_s))
+        end_s = checked_time_s(begin_s + length_s)
+        self.rows[tag].append(ClientInterval.stated(end_s, count, 0, stated_s, begin_s=begin_s))
 
 
 def _percentage(column: str) -> float:
@@ -116,11 +108,11 @@ class _Series:
 
     def __init__(self, table: _Table, tags: Mapping[str, str]) -> None:
         kinds = [kind for kind in tags if kind not in (hdr.SUCCEEDED, hdr.FAILED, hdr.WAITING)] or list(tags)
-        self._rows: Sequence[_Row] = table.rows[tags[kinds[0]]]
+        self._rows = table.rows[tags[kinds[0]]]
         self._succeeded = sorted(table.rows[tags[hdr.SUCCEEDED]], key=_BEGIN_S) if hdr.SUCCEEDED in tags else []
         self._is_response = kinds[0] == hdr.RESPONSE
         self._has_percentiles = not table.has_wrong_percentiles
-        active = [row for row in self._rows if row.count]
+        active = [row for row in self._rows if row.completed]
         self.span_s = (active[0].begin_s, active[-1].end_s) if active else None
 
     def intervals(self, others: Sequence["_Series"]) -> Iterator[ClientInterval]:
@@ -131,21 +123,21 @@ class _Series:
         """
         begin_s, end_s = self.span_s or (0.0, float("inf"))
         spans = [other.span_s for other in others if other.span_s]
-        attempted = [row.count for row in self._rows]
+        attempted = [row.completed for row in self._rows]
         failures = hdr.failed_in(attempted, list(map(self._succeeded_in, self._rows)))
         for row, failed in zip(self._rows, failures, strict=True):
             is_outside = row.end_s <= begin_s or row.begin_s >= end_s
             if is_outside and any(first_s < row.end_s and row.begin_s < last_s for first_s, last_s in spans):
                 continue
-            stated_s = row.stated_s
+            stated_s = row.service.stated_s if row.service else {}
             if not self._has_percentiles:
                 stated_s = {key: value for key, value in stated_s.items() if key in _LIMITS.values()}
-            interval = ClientInterval.stated(row.end_s, row.count - failed, failed, stated_s, begin_s=row.begin_s)
+            interval = ClientInterval.stated(row.end_s, row.completed - failed, failed, stated_s, begin_s=row.begin_s)
             yield interval.as_response() if self._is_response else interval
 
-    def _succeeded_in(self, row: _Row) -> int:
+    def _succeeded_in(self, row: ClientInterval) -> int:
         """Return the number of operations that succeeded; NoSQLBench reads the metrics one after the other."""
         middle_s = (row.begin_s + row.end_s) / 2
         index = bisect_right(self._succeeded, middle_s, key=_BEGIN_S) - 1
         is_same = index >= 0 and self._succeeded[index].end_s >= middle_s
-        return self._succeeded[index].count if is_same else row.count
+        return self._succeeded[index].completed if is_same else row.completed
