@@ -15,13 +15,12 @@ import psutil
 from benchmarks import node_recordings, simulated_recordings
 from benchmarks.figures import Figure
 from collector.merge.grid import Grid
-from collector.merge.merge import merge
 from collector.merge.merge_job import DEFAULT_S, Job, Merged, NodeRun
 from collector.merge.recordings import recordings, sessions
 from collector.model.snapshot import Rate
 from exporters.rows.merged_rows import table_of
 from exporters.rows.operation_columns import Operations
-from tests.collector.merge.reference_merge import reference_merge
+from tests.collector.merge.reference_merge import merge, reference_merge
 
 NODES = (75, 150, 300)
 TICKS = 4200

@@ -59,13 +59,6 @@ def merge_nodes(
     return parts
 
 
-def merge(
-    recordings: Sequence[Recording], job: Job[Product], processes: int = 1, done: Callable[[int], None] = lambda _: None
-) -> Merged[Product]:
-    """Merge recordings onto one grid; see `merge_all`."""
-    return merge_all(recordings, [job], processes, done)[0]
-
-
 def merge_all(
     recordings: Sequence[Recording],
     jobs: Sequence[Job[Any]],

@@ -17,7 +17,6 @@ from collector.model.snapshot import Derived, Event, Rate, Sample, Tick
 from collector.recording.header import Header
 from collector.recording.reader import Integrity
 
-Bytes = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]

@@ -13,7 +13,6 @@ import pytest
 
 from collector.merge.clock_correction import ClockCorrection
 from collector.merge.grid import Grid, NodeInterval
-from collector.merge.merge import merge
 from collector.merge.merge_job import Job, Merged, NodeRun
 from collector.merge.recordings import recordings, sessions
 from collector.model.histogram import Buckets, offsets, upper_bounds_of
@@ -23,7 +22,7 @@ from collector.node.catalogue import CATALOGUE
 from collector.recording import writer
 from collector.recording.header import Header
 from collector.recording.writer import Journal, Limits
-from tests.collector.merge.reference_merge import reference_merge
+from tests.collector.merge.reference_merge import merge, reference_merge
 
 # The default start of a recording: a multiple of ten seconds, but not of a minute.
 BEGIN_S = 1_795_000_000.0

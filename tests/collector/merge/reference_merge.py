@@ -11,6 +11,7 @@ from collector.merge.aggregation import allowed_lag_s, placement_of, shared_name
 from collector.merge.clock_correction import ClockCorrection, with_reference_time
 from collector.merge.coverage import NodeTick, has_failed, unknown_times
 from collector.merge.grid import ANY_TIME, ClusterSample, Grid, NodeInterval
+from collector.merge.merge import merge_all
 from collector.merge.merge_job import Job, Merged, NodeRun, Product, catalogue_of
 from collector.merge.recordings import Recording
 from collector.model.metric import Kind, Metric, Series
@@ -44,6 +45,12 @@ def reference_merge(
     cluster = {index: cluster_sample(metrics, runs, spans, job.grid, index) for index in known_indices}
     folders = {recording.node: recording.folders for recording in recordings}
     return Merged(job.grid, tuple(results), cluster, indices, folders)
+
+
+def merge(recordings: Sequence[Recording], job: Job[Product]) -> Merged[Product]:
+    """Merge recordings with the columnar merge, as `reference_merge` does."""
+    (merged,) = merge_all(recordings, [job])
+    return merged
 
 
 def node_run(

@@ -8,14 +8,13 @@ import pytest
 
 from collector.merge.clock_correction import ClockCorrection, clock_with_steps
 from collector.merge.grid import SpanGrid
-from collector.merge.merge import merge
 from collector.merge.merge_job import Job, NodeRun
 from collector.merge.recordings import Recording, recordings, sessions
 from collector.model.snapshot import Rate, Scrape
 from collector.recording.header import SeriesLimit
 from collector.recording.reader import Entry
 from tests.collector.merge.recorded_nodes import BEGIN_S, READS, busy, record, timed
-from tests.collector.merge.reference_merge import reference_merge
+from tests.collector.merge.reference_merge import merge, reference_merge
 
 TICKS = 100
 SPAN = (BEGIN_S + 20.5, BEGIN_S + 80.5)

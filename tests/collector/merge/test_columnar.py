@@ -19,7 +19,7 @@ from collector.merge.columnar import reduce, session_rates
 from collector.merge.columnar.reduce import reduced
 from collector.merge.columnar.session_rates import MAX_VALUES, SessionRates
 from collector.merge.grid import Grid, NodeInterval, SpanGrid
-from collector.merge.merge import merge, merge_all
+from collector.merge.merge import merge_all
 from collector.merge.merge_job import Job, NodeRun
 from collector.merge.recordings import recordings, sessions
 from collector.model.metric import Kind, Metric, Series, Value
@@ -30,7 +30,7 @@ from collector.recording.header import Header, SeriesLimit
 from collector.recording.reader import Integrity
 from collector.recording.writer import Journal, Limits
 from tests.collector.merge.recorded_nodes import assert_same_values
-from tests.collector.merge.reference_merge import node_run, reference_merge
+from tests.collector.merge.reference_merge import merge, node_run, reference_merge
 from tests.examples import examples
 
 HEAP = Metric("heap_bytes", Kind.GAUGE, "bytes", "", scale=0.5)

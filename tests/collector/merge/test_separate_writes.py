@@ -9,7 +9,6 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from collector.merge.grid import Grid, SpanGrid
-from collector.merge.merge import merge
 from collector.merge.merge_job import Job
 from collector.merge.recordings import recordings, sessions
 from collector.model.metric import Series, Value
@@ -23,7 +22,7 @@ from exporters.rows.columns import Cell
 from exporters.rows.merged_rows import table_of
 from exporters.rows.operation_columns import Operations
 from tests.collector.merge.recorded_nodes import BEGIN_S, assert_same_values, kept, record
-from tests.collector.merge.reference_merge import reference_merge
+from tests.collector.merge.reference_merge import merge, reference_merge
 from tests.examples import examples
 
 METRICS = tuple(CATALOGUE[name] for name in sorted(NEEDS))

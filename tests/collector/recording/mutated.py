@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from collector.merge.grid import Grid, NodeInterval
-from collector.merge.merge import merge
 from collector.merge.merge_job import Job, NodeRun
 from collector.merge.recordings import recordings, sessions
 from collector.model.snapshot import Rate, Snapshot
@@ -15,7 +14,7 @@ from collector.recording.frames import MAGIC, Damage, Footer
 from collector.recording.journal_files import info, journal_files
 from collector.recording.reader import Entry, Integrity, TickOrder, read
 from collector.recording.writer import SUFFIX, files_of
-from tests.collector.merge.reference_merge import reference_merge
+from tests.collector.merge.reference_merge import merge, reference_merge
 
 READS = ("cassandra_client_requests_total", "Read")
 Mutation = Callable[[random.Random, Path], None]

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.merge.grid import Grid
-from collector.merge.merge import merge
 from collector.merge.merge_job import Job, Merged
 from collector.merge.recordings import recordings, sessions
 from collector.node.metrics.requests import OPERATIONS, Operation
@@ -21,7 +20,7 @@ from exporters.rows.merged_rows import header_text, rows_text, table_of
 from exporters.rows.operation_columns import Operations
 from tests.collector.merge import recorded_nodes
 from tests.collector.merge.generated_runs import BEGIN_S, GeneratedNode, record, record_three_nodes
-from tests.collector.merge.reference_merge import reference_merge
+from tests.collector.merge.reference_merge import merge, reference_merge
 
 CHOICE = Operations()
 
