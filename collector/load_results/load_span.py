@@ -177,8 +177,6 @@ _SMALL = 0.01
 # The number of intervals from which it is estimated how full the first one is, and by how much their lengths differ.
 _COMPARED, _ROUNDING = 7, 0.05
 
-Spans = Sequence[tuple[float, float]]
-
 
 class UnplacedResultError(ClientFormatError):
     """A result cannot be put on the run's clock."""
@@ -283,7 +281,7 @@ class _Placement:
             return None
         return replace(interval, begin_s=min(begin_s for begin_s, _ in spans), end_s=max(end_s for _, end_s in spans))
 
-    def _spans(self, begin_s: float, end_s: float) -> Spans:
+    def _spans(self, begin_s: float, end_s: float) -> list[tuple[float, float]]:
         """Return when the clock may have shown the times from `begin_s` to `end_s`.
 
         Clocks and times differ slightly, so a time just outside of the command's is used if there is no other one.

@@ -11,17 +11,11 @@ import re
 from functools import partial
 from itertools import islice
 
+from collector.load_results import parsing
 from collector.load_results.client_format import ClientFormatError, Format, SourceFile
 from collector.load_results.client_result import ClientInterval, ClientResult, StatedTotals, failed_note
 from collector.load_results.command_output import last_run, only_total, output_lines
 from collector.load_results.operation_times import OperationTimes
-from collector.load_results.parsing import (
-    checked_length_s,
-    checked_percentiles_s,
-    checked_time_s,
-    latency_ns,
-    read_lines,
-)
 from collector.printable import count_text
 
 NAME = "ab"
@@ -103,8 +97,8 @@ class _Run:
             # ab explains its failed requests unless there are none.
             errors[""] = int(self.values["Failed requests"])
         completed = max(complete - self._failed_responses - errors.get("", 0), 0)
-        stated_s = checked_percentiles_s(self._stated_s) if completed else {}
-        length_s = checked_length_s(self.values["Time taken for tests"])
+        stated_s = parsing.checked_percentiles_s(self._stated_s) if completed else {}
+        length_s = parsing.checked_length_s(self.values["Time taken for tests"])
         return ClientInterval.stated(length_s, completed, errors, stated_s)
 
     def notes(self) -> list[str]:
@@ -134,7 +128,7 @@ _ROW = re.compile(r"[^\t]{1,40}\t(?P<seconds>\d{1,12})\t\d{1,12}\t\d{1,12}\t(?P<
 
 def read_gnuplot(file: SourceFile) -> ClientResult:
     requests = OperationTimes()
-    notes = read_lines(file.path, partial(_add_row, requests))
+    notes = parsing.read_lines(file.path, partial(_add_row, requests))
     if notes:
         notes.append("rows are sorted by duration, so an incomplete file lacks the longest ones")
     notes.append("the file does not state which requests failed (hint: what ab prints does)")
@@ -148,8 +142,8 @@ def _add_row(requests: OperationTimes, line: str) -> None:
     if match is None:
         raise ValueError("not a row of ab's file for gnuplot")
     ttime_ms = int(match["ttime"])
-    duration_ns = latency_ns(ttime_ms, MS_NS)
-    requests.add("", int(checked_time_s(int(match["seconds"]) + 0.5 + ttime_ms / 1000)), duration_ns)
+    duration_ns = parsing.latency_ns(ttime_ms, MS_NS)
+    requests.add("", int(parsing.checked_time_s(int(match["seconds"]) + 0.5 + ttime_ms / 1000)), duration_ns)
 
 
 FORMATS = (
