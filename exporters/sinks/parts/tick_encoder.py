@@ -130,14 +130,11 @@ class TickEncoder:
 
     def replay(self, tick: NodeTick) -> None:
         """Take the values of a tick that was encoded before, so that the next one is complete."""
-        if self._last is None or not _follows(self._last, tick):
-            self._begin(tick)
-        self._latest.add(tick.snapshot)
+        is_due = self._take(tick)
         if not self._interval_s:
             self._heads = None
-        elif self._is_due(tick):
+        elif is_due:
             self._heads = self._samples(tick, self._latest.current()).all_heads
-        self._last = tick
 
     def encode(self, tick: NodeTick) -> list[SeriesPoint]:
         """Return the points of a tick: those that end series, and one for each series; none if it is not due."""
@@ -148,14 +145,11 @@ class TickEncoder:
             self.replay(tick)
             return []
         heads = self._last_heads()
-        if last is None or not _follows(last, tick):
-            self._begin(tick)
+        is_due = self._take(tick)
         if tick.header.session != self._session or (last is not None and not _follows(last, tick)):
             self._session, self._health = tick.header.session, TickHealth()
-        self._latest.add(tick.snapshot)
         # The journal contains rounded times; a tick from memory must give the same totals.
         self._health = self._health.after(with_rounded_times(tick.snapshot), tick.sample.events if tick.sample else ())
-        is_due, self._last = self._is_due(tick), tick
         if not is_due:
             return []
         current = self._latest.current()
@@ -188,11 +182,15 @@ class TickEncoder:
         self._restored_s = None
         return False
 
-    def _is_due(self, tick: NodeTick) -> bool:
-        """Return whether a tick is the first in its interval."""
-        if self._last is None:
+    def _take(self, tick: NodeTick) -> bool:
+        """Take the values of a tick; return whether it is due: whether it is the first in its interval."""
+        last, self._last = self._last, tick
+        if last is None or not _follows(last, tick):
+            self._begin(tick)
+        self._latest.add(tick.snapshot)
+        if last is None:
             return True
-        last_s, time_s = (of.snapshot.tick.time_s for of in (self._last, tick))
+        last_s, time_s = (of.snapshot.tick.time_s for of in (last, tick))
         return last_s != time_s and (not self._interval_s or last_s // self._interval_s != time_s // self._interval_s)
 
     def _begin(self, tick: NodeTick) -> None:

@@ -272,24 +272,19 @@ class Shipper:
             return None
         try:
             checkpoint = checkpoints.load(self._path)
-            self._restore(checkpoint)
+            if checkpoint is not None:
+                self._sink.restore(checkpoint.sink_state)
         except CheckpointError as error:
-            self._raw_log(f"{error}: sending the whole recording, including ticks already sent")
+            problem = str(error)
         except OSError as error:
-            self._raw_log(f"{self._path}: {error.strerror}: sending the whole recording, including ticks already sent")
+            problem = f"{self._path}: {error.strerror}"
+        except (TypeError, ValueError, KeyError) as error:
+            problem = f"{self._path}: malformed checkpoint ({one_line(type(error).__name__)})"
         else:
             return checkpoint
+        self._raw_log(f"{problem}: sending the whole recording, including ticks already sent")
         self._plan = replace(self._plan, start=None)
         return None
-
-    def _restore(self, checkpoint: Checkpoint | None) -> None:
-        """Restore the sink's state. Raises CheckpointError."""
-        if checkpoint is None:
-            return
-        try:
-            self._sink.restore(checkpoint.sink_state)
-        except (TypeError, ValueError, KeyError) as error:
-            raise CheckpointError(f"{self._path}: malformed checkpoint ({one_line(type(error).__name__)})") from None
 
     def _save_checkpoint(self) -> None:
         now_s = self._runtime.monotonic_s()
