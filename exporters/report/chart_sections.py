@@ -36,8 +36,8 @@ from exporters.charts.plot_data import (
     total_buckets,
 )
 from exporters.charts.plot_style import OPERATION_STYLES, PERCENTILE_STYLES
-from exporters.report.report_blocks import WIDTH, Block, Chart, Panel, Paragraph, Points, ReportData, Table, Tic
-from exporters.report.svg_chart import dots, line, y_of
+from exporters.report.report_blocks import WIDTH, Block, Chart, ChartLine, Panel, Paragraph, ReportData, Table, Tic
+from exporters.report.svg_chart import y_of
 from exporters.report.time_charts import (
     MS,
     TimePanel,
@@ -87,21 +87,20 @@ def percentile_chart(data: ReportData, client: Latency | None, client_kind: str)
     last_nines = _nines(percentages[-1])
     x = [WIDTH * _nines(percentage) / last_nines for percentage in percentages]
     scale = axes.logarithmic([value for values in lines.values() for value in present(values)], _PERCENTILES_PX)
-    styles = {name: _STYLES.get(name, "client") for name in lines}
-    content = "".join(line(styles[name], x, values, scale, _PERCENTILES_PX) for name, values in lines.items())
+    drawn = [ChartLine(name, _STYLES.get(name, "client"), MS, x, values) for name, values in lines.items()]
     labels = [f"{percentage:.6g}% of operations" for percentage in percentages]
     return Chart(
         "percentiles",
         "Latency by percentile",
         "percentile, % of operations",
-        [Panel("latency, ms", scale, _PERCENTILES_PX, styles, content)],
+        [Panel("latency, ms", scale, _PERCENTILES_PX, drawn)],
         [
             Tic(WIDTH * _nines(percentage) / last_nines, f"{percentage:.8g}%", index % 2 == 1)
             for index, percentage in enumerate(_TIC_PERCENTAGES)
             if _nines(percentage) <= last_nines
         ],
-        [Points(x, lines, dict.fromkeys(lines, MS), labels)],
         _percentile_texts(totals, client, lines),
+        labels,
     )
 
 
@@ -141,8 +140,11 @@ def latency_heat_map(run: PlotData, operation: Operation) -> Chart | None:
         return None
     axis = time_axis(run, 0.0, WIDTH)
     scale = axes.logarithmic(present([*drawn["low_ms"], *drawn["high_ms"]]), _HEAT_MAP_PX)
-    names = {f"{singular} {q}": f"{word}_{q}_ms" for q in ("p50", "p95", "p99", "max")}
-    lines = {name: series(run, CLUSTER, column) for name, column in names.items()}
+    x = [*map(axis.px, run.times)]
+    lines = [
+        ChartLine(f"{singular} {q}", "", MS, x, series(run, CLUSTER, f"{word}_{q}_ms"))
+        for q in ("p50", "p95", "p99", "max")
+    ]
     low, high = min(counts), max(counts)
     content = _heat_map_content(drawn, axis, scale, high)
     colours = f"darkest: {value_text(low)}, brightest: {value_text(high)} {title} per bucket"
@@ -150,10 +152,10 @@ def latency_heat_map(run: PlotData, operation: Operation) -> Chart | None:
         f"heat-{word}",
         f"{singular[0].upper()}{singular[1:]} latency over time",
         f"local time; a cell covers {size * run.interval_s:g} s",
-        [Panel(f"{singular} latency, ms; {colours}", scale, _HEAT_MAP_PX, {}, content)],
+        [Panel(f"{singular} latency, ms; {colours}", scale, _HEAT_MAP_PX, lines, content=content)],
         time_tics(axis),
-        [Points([*map(axis.px, run.times)], lines, dict.fromkeys(lines, MS))],
         [f"{_measured_text(run, operation)}; {colours}, on a logarithmic scale"],
+        (),
         time_spans(run, axis, missing(run).gaps),
         (),
         axis,
@@ -227,24 +229,23 @@ def scatter_chart(run: PlotData) -> Chart | None:
             Tic(WIDTH * (tic - x_scale.low) / width, axes.short(tic), index % 2 == 1)
             for index, tic in enumerate(x_scale.tics)
         ],
-        [Points(x, lines, dict.fromkeys(lines, MS), labels)],
         [
             f"{name}: {value_text(min(present(values)))} to {value_text(max(present(values)), MS)} at"
             f" {value_text(kept[0][0])} to {value_text(kept[-1][0])} operations/s"
             for name, values in lines.items()
         ],
+        labels,
     )
 
 
 def _scatter_panels(word: str, lines: dict[str, Values], x: list[float]) -> list[Panel]:
     """Return the panel of an operation; [] if its latencies are unknown."""
     styles = {f"{word} {q}": PERCENTILE_STYLES[q][0] for q in _QUANTILES}
-    drawn = {name: style for name, style in styles.items() if name in lines}
+    drawn = [ChartLine(name, style, MS, x, lines[name]) for name, style in styles.items() if name in lines]
     if not drawn:
         return []
-    scale = axes.logarithmic([value for name in drawn for value in present(lines[name])], _SCATTER_PX)
-    content = "".join(dots(style, x, lines[name], scale, _SCATTER_PX) for name, style in drawn.items())
-    return [Panel(f"{word} latency, ms", scale, _SCATTER_PX, drawn, content)]
+    scale = axes.logarithmic([value for line in drawn for value in present(line.values)], _SCATTER_PX)
+    return [Panel(f"{word} latency, ms", scale, _SCATTER_PX, drawn, is_dotted=True)]
 
 
 MAX_ROWS = 200

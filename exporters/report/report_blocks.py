@@ -99,18 +99,36 @@ WIDTH = 1000.0
 
 
 @dataclass(frozen=True)
+class ChartLine:
+    """Values at positions from 0 to WIDTH; the script shows them. Their style is one of those in `report.py`."""
+
+    name: str
+    style: str
+    unit: str
+    x: Sequence[float]
+    values: Values
+
+
+@dataclass(frozen=True)
 class Panel:
     """One panel.
 
-    legend   the styles (see `report.py`) of the lines or points, by name.
-    content  SVG in a coordinate system that is WIDTH wide and as high as the panel, with the origin at the top left.
+    is_dotted  whether the lines are drawn as dots.
+    content    SVG that is drawn instead of the lines, in a coordinate system that is WIDTH wide and as high as the
+               panel, with the origin at the top left.
     """
 
     title: str
     scale: Scale
     height: int
-    legend: Mapping[str, str]
-    content: str
+    lines: Sequence[ChartLine]
+    is_dotted: bool = False
+    content: str = ""
+
+    @property
+    def legend(self) -> dict[str, str]:
+        """The styles of the drawn lines, by name."""
+        return {} if self.content else {line.name: line.style for line in self.lines}
 
 
 @dataclass(frozen=True)
@@ -141,25 +159,12 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Points:
-    """The values that the script shows: positions from 0 to WIDTH, their labels, and the values of each name.
-
-    labels  empty if the positions are times.
-    units   the unit of each name.
-    """
-
-    x: Sequence[float]
-    values: Mapping[str, Values]
-    units: Mapping[str, str]
-    labels: Sequence[str] = ()
-
-
-@dataclass(frozen=True)
 class Chart:
     """A chart.
 
     name   an identifier that is unique on the page.
     texts  the text alternative, one statement each.
+    labels  those of the lines' positions; empty if the positions are times.
     time_axis  the horizontal axis, if it is one of time.
     """
 
@@ -168,8 +173,8 @@ class Chart:
     x_title: str
     panels: Sequence[Panel]
     tics: Sequence[Tic]
-    points: Sequence[Points]
     texts: Sequence[str]
+    labels: Sequence[str] = ()
     spans: Sequence[Span] = ()
     events: Sequence[Event] = ()
     time_axis: TimeAxis | None = None

@@ -10,8 +10,7 @@ from itertools import pairwise
 from math import log10
 
 from exporters.charts.axes import Scale, short
-from exporters.charts.plot_data import Values
-from exporters.report.report_blocks import WIDTH, Chart, Panel, Points, Span
+from exporters.report.report_blocks import WIDTH, Chart, ChartLine, Panel, Span
 from exporters.texts import shown, significant
 
 _STRIP_PX, _EVENT_PX, _TICS_PX = 18, 10, 20
@@ -29,23 +28,23 @@ def y_of(scale: Scale, value: float | None, height: int) -> float | None:
     return height * (1 - min(max(share, 0.0), 1.0))
 
 
-def line(style: str, x: Sequence[float], values: Values, scale: Scale, height: int) -> str:
+def _line(line: ChartLine, scale: Scale, height: int) -> str:
     """Return a line that breaks where values are absent; an isolated value becomes a dot."""
     commands = []
     is_open = False
-    for position, value in zip(x, values, strict=True):
+    for position, value in zip(line.x, line.values, strict=True):
         y = y_of(scale, value, height)
         if y is not None:
             commands.append(f"L{position:.5g} {y:.4g}" if is_open else f"M{position:.5g} {y:.4g}h0")
         is_open = y is not None
     drawn = "".join(commands)
-    return f'<path class="line {style}" d="{drawn}"/>' if drawn else ""
+    return f'<path class="line {line.style}" d="{drawn}"/>' if drawn else ""
 
 
-def dots(style: str, x: Sequence[float], values: Values, scale: Scale, height: int) -> str:
-    points = ((position, y_of(scale, value, height)) for position, value in zip(x, values, strict=True))
+def _dots(line: ChartLine, scale: Scale, height: int) -> str:
+    points = ((position, y_of(scale, value, height)) for position, value in zip(line.x, line.values, strict=True))
     drawn = "".join(f"M{position:.4g} {y:.4g}h0" for position, y in points if y is not None)
-    return f'<path class="dots {style}" d="{drawn}"/>' if drawn else ""
+    return f'<path class="dots {line.style}" d="{drawn}"/>' if drawn else ""
 
 
 def escaped(text: str) -> str:
@@ -88,7 +87,9 @@ def _phase_strip(chart: Chart) -> str:
 def _panel(chart: Chart, panel: Panel, number: int) -> str:
     name = f"{chart.name}-{number}"
     height = panel.height
-    keys = "".join(_key(text, style, panel) for text, style in panel.legend.items())
+    draw = _dots if panel.is_dotted else _line
+    content = panel.content or "".join(draw(line, panel.scale, height) for line in panel.lines)
+    keys = "".join(_key(text, style, content) for text, style in panel.legend.items())
     tics = _y_tics(panel.scale, height)
     labels = "".join(f'<text x="90%" y="{y + 4:.4g}">{label}</text>' for y, label in tics if label)
     grid = "".join(f'<line class="grid" x2="100%" y1="{y:.4g}" y2="{y:.4g}"/>' for y, _ in tics)
@@ -102,13 +103,13 @@ def _panel(chart: Chart, panel: Panel, number: int) -> str:
         # It comes before the lines, because it would hide those at 0 and at 100%.
         f'<rect class="frame" width="100%" height="{height}"/>'
         f'<svg viewBox="0 0 {WIDTH:g} {height}" preserveAspectRatio="none" width="100%" height="{height}">'
-        f"{panel.content}</svg>{''.join(_event_lines(chart, height))}"
+        f"{content}</svg>{''.join(_event_lines(chart, height))}"
         f'<line class="cursor" y2="{height}"/></svg></div>'
     )
 
 
-def _key(name: str, style: str, panel: Panel) -> str:
-    kind, width = ("dots", 0) if 'class="dots' in panel.content else ("line", 22)
+def _key(name: str, style: str, content: str) -> str:
+    kind, width = ("dots", 0) if 'class="dots' in content else ("line", 22)
     sample = f'<svg width="26" height="8" aria-hidden="true"><path class="{kind} {style}" d="M2 4h{width}"/></svg>'
     return f'<span class="key">{sample}{escaped(name)}</span>'
 
@@ -166,23 +167,27 @@ def _percent(x: float) -> str:
 
 def _data(chart: Chart) -> str:
     axis = chart.time_axis
+    # One set for all lines with the same positions.
+    sets: dict[tuple[float, ...], list[ChartLine]] = {}
+    for line in (line for panel in chart.panels for line in panel.lines):
+        sets.setdefault(tuple(line.x), []).append(line)
     content = {
         "times": None if axis is None else [round(axis.begin_s, 3), round(axis.end_s, 3), axis.zone_s],
-        "sets": [_set(points) for points in chart.points],
+        "sets": [_set(x, lines, chart.labels) for x, lines in sets.items()],
     }
     # `<` could end the script element.
     return json.dumps(content, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
-def _set(points: Points) -> dict[str, object]:
-    x = [round(position, 2) for position in points.x]
+def _set(positions: Sequence[float], lines: Sequence[ChartLine], labels: Sequence[str]) -> dict[str, object]:
+    x = [round(position, 2) for position in positions]
     distances = sorted(after - before for before, after in pairwise(x))
     return {
         "x": x,
         "near": round(_NEAR * distances[len(distances) // 2], 3) if distances else WIDTH,
-        "labels": [shown(label) for label in points.labels] or None,
+        "labels": [shown(label) for label in labels] or None,
         "lines": [
-            [shown(name), points.units[name], [None if value is None else significant(value) for value in values]]
-            for name, values in points.values.items()
+            [shown(line.name), line.unit, [None if value is None else significant(value) for value in line.values]]
+            for line in lines
         ],
     }

@@ -23,8 +23,7 @@ from exporters.charts.plot_data import (
     slowest,
 )
 from exporters.charts.plot_style import OPERATION_STYLES
-from exporters.report.report_blocks import WIDTH, Chart, Event, Panel, Points, Span, Tic
-from exporters.report.svg_chart import line
+from exporters.report.report_blocks import WIDTH, Chart, ChartLine, Event, Panel, Span, Tic
 from exporters.results.summary.client_values import client_points, with_breaks, without_rests
 from exporters.texts import clock_text, shown, value_text
 
@@ -132,16 +131,15 @@ def time_chart(
     if not drawn:
         return None
     axis = time_axis(run, 0.0, WIDTH)
-    lines = [line for panel in drawn for line in panel.lines if present(line.values)]
-    line_texts = [_line_text(line, run) for line in lines]
+    line_texts = [_line_text(line, run) for panel in drawn for line in panel.lines if present(line.values)]
     return Chart(
         name,
         title,
         f"local time; a point covers {run.interval_s:g} s",
         [_panel(panel, axis) for panel in drawn],
         time_tics(axis),
-        _points(lines, axis),
         [*line_texts, *texts],
+        (),
         time_spans(run, axis, gaps),
         [Event(axis.px(group.time_s), group.details(run.zone_s)) for group in groups(marks, axis)],
         axis,
@@ -151,11 +149,8 @@ def time_chart(
 def _panel(panel: TimePanel, axis: TimeAxis) -> Panel:
     lines = [line for line in panel.lines if present(line.values)]
     scale = panel.scale or scale_of(lines, log=panel.log, height=panel.height)
-    content = "".join(
-        line(time_line.style, [*map(axis.px, time_line.times)], time_line.values, scale, panel.height)
-        for time_line in lines
-    )
-    return Panel(panel.title, scale, panel.height, {time_line.name: time_line.style for time_line in lines}, content)
+    drawn = [ChartLine(line.name, line.style, line.unit, [*map(axis.px, line.times)], line.values) for line in lines]
+    return Panel(panel.title, scale, panel.height, drawn)
 
 
 def scale_of(lines: Sequence[TimeLine], *, log: bool, height: int = _HEIGHT_PX) -> Scale:
@@ -185,21 +180,6 @@ def time_spans(run: PlotData, axis: TimeAxis, gaps: Sequence[Gap]) -> list[Span]
         Span(axis.px(inside[0]), axis.px(inside[1]), name, style)
         for part, name, style in parts
         if (inside := axis.inside(part.begin_s, part.end_s))
-    ]
-
-
-def _points(lines: Sequence[TimeLine], axis: TimeAxis) -> list[Points]:
-    """Return the values that the script shows, one set for all lines with the same times."""
-    by_times: dict[tuple[float, ...], list[TimeLine]] = {}
-    for time_line in lines:
-        by_times.setdefault(tuple(time_line.times), []).append(time_line)
-    return [
-        Points(
-            [*map(axis.px, times)],
-            {time_line.name: time_line.values for time_line in same},
-            {time_line.name: time_line.unit for time_line in same},
-        )
-        for times, same in by_times.items()
     ]
 
 

@@ -115,7 +115,7 @@ def test_a_short_peak_that_percentiles_of_long_intervals_hide_is_visible() -> No
     chart = over_time_chart(replace(without_values(), merged=replace(merged, rows={**merged.rows, CLUSTER: rows})))
     (panel,) = [panel for panel in chart.panels if "slowest operation" in panel.legend]
     assert panel.legend["slowest operation"] == "max"
-    values = next(points.values["slowest operation"] for points in chart.points if "slowest operation" in points.values)
+    values = next(line.values for line in panel.lines if line.name == "slowest operation")
     assert values[7] == 8888.0
     assert panel.scale.high >= 8888.0
 
@@ -127,7 +127,13 @@ def test_a_short_peak_of_a_node_is_visible_in_its_charts() -> None:
     merged = replace(merged, rows={**merged.rows, "n2": rows})
     charts = node_charts(merged)
     peaks = [
-        [max(map(float, filter(None, p.values["slowest operation"])), default=0) for p in c.points] for c in charts
+        [
+            max(map(float, filter(None, line.values)), default=0)
+            for panel in chart.panels
+            for line in panel.lines
+            if line.name == "slowest operation"
+        ]
+        for chart in charts
     ]
     assert [8888.0] in peaks
     assert all(chart.panels[1].scale.high >= 8888.0 for chart in charts)
