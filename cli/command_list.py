@@ -11,6 +11,8 @@ from click.shell_completion import CompletionItem, get_completion_class, shell_c
 PACKAGE = "cli.commands"
 LINE = "line"
 HELP = "help"
+SETTINGS = {"help_option_names": ["-h", "--help"]}
+"""The settings of the contexts of all commands."""
 # The variable through which a shell asks for its completion script and for completions.
 COMPLETE = "_CASSTAT_COMPLETE"
 # Commands that casstat itself runs; they are hidden from lists of commands.
@@ -80,5 +82,5 @@ def complete(instruction: str) -> int:
         click.echo(f"casstat: {COMPLETE}: unknown value '{instruction}' (hint: use {scripts})", err=True)
         return 2
     options = [parameter for parameter in _command(LINE).params if isinstance(parameter, click.Option)]
-    root = _Root("casstat", params=[*options], context_settings={"help_option_names": ["-h", "--help"]})
+    root = _Root("casstat", params=[*options], context_settings=SETTINGS)
     return shell_complete(root, {}, "casstat", COMPLETE, instruction)

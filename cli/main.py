@@ -10,10 +10,11 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
-from cli.command_list import COMPLETE, HELP, INTERNAL, LINE, PACKAGE, command_names
+from cli.command_list import COMPLETE, HELP, INTERNAL, LINE, PACKAGE, SETTINGS, command_names
 from cli.errors import CasstatError, echo, note, with_one_hint
 from collector.model.snapshot import SourceError
 from collector.printable import printable
@@ -50,9 +51,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         note("standard output is closed (hint: redirect it to a file or /dev/null)")
         return 1
     command: click.Command = importlib.import_module(f"{PACKAGE}.{name}").command
+    settings: dict[str, Any] = {**SETTINGS, **command.context_settings}
     try:
         # `command.main` is not used because it would report a closed pipe as a failure.
-        with command.make_context(program_name, words, auto_envvar_prefix=prefix) as context:
+        with command.make_context(program_name, words, auto_envvar_prefix=prefix, **settings) as context:
             command.invoke(context)
         sys.stdout.flush()
     except click.exceptions.Exit as error:

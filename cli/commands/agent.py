@@ -53,7 +53,7 @@ def _host_names(_context: click.Context, _parameter: click.Parameter, names: tup
     return names
 
 
-@click.command(help=__doc__, cls=ConfiguredCommand, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__, cls=ConfiguredCommand)
 @click.option(
     "--config",
     type=PATH,

@@ -46,7 +46,7 @@ def _print_policy(context: click.Context, _parameter: click.Parameter, is_given:
         context.exit()
 
 
-@click.command(help=__doc__, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__)
 @click.argument("pid", type=click.IntRange(min=1), required=False)
 @click.option("--jar", type=_FILE, metavar="FILE", required=True, help="Jolokia's JVM agent, version 1.7 or 2.")
 @click.option(

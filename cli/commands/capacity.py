@@ -37,7 +37,7 @@ def _rate_range(text: str) -> tuple[float, float]:
     return low, high
 
 
-@click.command(help=__doc__, cls=CommandAfterDashes, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__, cls=CommandAfterDashes)
 @click.argument("nodes", nargs=-1, metavar="[NODE]... -- COMMAND [ARG]...")
 @click.option(
     "--rate", type=_rate_range, required=True, metavar="MIN..MAX", help="Range of rates in operations per second."

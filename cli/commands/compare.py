@@ -45,7 +45,7 @@ class CompareCommand(click.Command):
         return super().parse_args(ctx, words)
 
 
-@click.command(help=__doc__, cls=CompareCommand, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__, cls=CompareCommand)
 @click.argument("a", nargs=-1, metavar="A...")
 @click.option(WITH, "b", multiple=True, metavar="B...", help="Runs to compare with A.")
 @click.option("--baseline", metavar="tag:KEY=VALUE", help="Use all runs with this tag as A.")

@@ -14,7 +14,7 @@ GROUP = "monitor"
 PROVIDER = "provisioning/dashboards/casstat.yaml"
 CHOICE = click.Choice(STORES)
 
-command = click.Group(help=__doc__, context_settings={"help_option_names": ["-h", "--help"]})
+command = click.Group(help=__doc__)
 
 
 @command.command()

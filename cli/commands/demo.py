@@ -75,7 +75,7 @@ in_folder = click.option(
     help="Directory for the cluster's files.  [$XDG_STATE_HOME/casstat/demo]",
 )
 
-command = click.Group(help=__doc__, context_settings={"help_option_names": ["-h", "--help"]})
+command = click.Group(help=__doc__)
 
 
 @command.command()
@@ -169,21 +169,17 @@ def _load_lines(before: float | None, now: float | None) -> list[str]:
 
 
 def _stay(cluster: LocalCluster) -> None:
+    """Wait for Ctrl-C or SIGTERM, or until all programs have exited; then stop the cluster."""
     click.echo("press Ctrl-C to stop everything; the data is kept for the next start")
     sys.stdout.flush()
+    stop = threading.Event()
     try:
-        _wait_for_signal(cluster)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: stop.set())
+        while cluster.running() and not stop.wait(POLL_S):
+            pass
     finally:
         cluster.down()
-
-
-def _wait_for_signal(cluster: LocalCluster) -> None:
-    """Wait for Ctrl-C or SIGTERM, or until all programs have exited."""
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
-    while cluster.running() and not stop.wait(POLL_S):
-        pass
 
 
 @command.command("load")

@@ -35,7 +35,7 @@ HELP = {
 }
 
 
-@click.command(help=__doc__, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__)
 @jolokia_options
 @format_option("Output format; json prints one object per line.  [text]")
 def command(jolokia: JolokiaSettings, output: str, **options: Any) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 
-@click.command(help=__doc__, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__)
 @click.argument("folder", metavar="SPOOL")
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[COMMAND [ARG]...]")
 @click.option("--collect", is_flag=True, help="Send the files that the command left behind.")

@@ -20,7 +20,7 @@ from cli.parameters.recording_options import RecordingPath, output_option
 GROUP = "record"
 
 
-@click.command(help=__doc__, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__)
 @click.argument("nodes", nargs=-1, metavar="NODE...")
 @click.option("--last", type=Duration(1.0), metavar="DURATION", help="Length of the period, which ends now.")
 @range_options

@@ -16,7 +16,7 @@ from cli.parameters.recording_options import redact_option
 GROUP = "record"
 
 
-@click.command(help=__doc__, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__)
 @click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
 @click.argument("files", metavar="[FORMAT[,OPTION=VALUE...]:]FILE...", nargs=-1, required=True)
 @click.option(

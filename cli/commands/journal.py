@@ -27,7 +27,7 @@ GROUP = "analyse"
 
 PATHS = click.argument("paths", type=click.Path(path_type=Path), nargs=-1, required=True)
 
-command = click.Group(help=__doc__, context_settings={"help_option_names": ["-h", "--help"]})
+command = click.Group(help=__doc__)
 
 
 @command.command()

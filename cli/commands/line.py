@@ -134,7 +134,7 @@ class LineCommand(click.Command):
         return help_page(ctx)
 
 
-@click.command(help=__doc__, cls=LineCommand, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__, cls=LineCommand)
 @click.argument("interval", type=Duration(), required=False)
 @click.argument("count", type=click.IntRange(min=1), required=False)
 @click.option(

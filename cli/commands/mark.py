@@ -13,7 +13,7 @@ from collector.file_access import file_errors
 GROUP = "record"
 
 
-@click.command(help=__doc__, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__)
 @click.argument("text")
 @click.option("--run", "folder", type=click.Path(path_type=Path), metavar="DIR", help="Directory of the run.")
 def command(text: str, folder: Path | None) -> None:

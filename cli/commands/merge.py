@@ -20,7 +20,7 @@ from cli.recordings.recording_arguments import merge_options
 GROUP = "analyse"
 
 
-@click.command(help=__doc__, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__)
 @merge_options
 @output_option("Directory or URL of object storage to write to.", RecordingPath(), required=True)
 @click.option("--series", is_flag=True, help="Also write every recorded series as Parquet.")

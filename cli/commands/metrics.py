@@ -38,7 +38,7 @@ def _text(metrics: list[Metric]) -> str:
     return "\n".join(rows)
 
 
-@click.command(help=__doc__, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__)
 @click.argument("pattern", default="")
 @format_option("Output format; markdown generates docs/metrics.md.  [text]", ["markdown"])
 def command(pattern: str, output: str) -> None:

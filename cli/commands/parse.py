@@ -6,7 +6,7 @@
 import click
 
 
-@click.command(help=__doc__, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__)
 def command() -> None:
     import json
     import sys

@@ -36,7 +36,7 @@ def _list(context: click.Context, _parameter: click.Parameter, wanted: bool) -> 
         context.exit()
 
 
-@click.command(help=__doc__, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__)
 @merge_options
 @output_option("Directory or URL of object storage to write to.", RecordingPath(), required=True)
 @click.option("--only", default="", metavar="NAMES", help="Plots to draw, comma-separated (--list prints them).  [all]")

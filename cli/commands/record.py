@@ -51,7 +51,7 @@ class RecordCommand(CommandAfterDashes):
         ctx.exit(FAILED)
 
 
-@click.command(help=__doc__, cls=RecordCommand, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__, cls=RecordCommand)
 @click.argument("nodes", nargs=-1, metavar="[NODE]... -- COMMAND [ARG]...")
 @record_options()
 @click.pass_context

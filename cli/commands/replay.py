@@ -39,7 +39,7 @@ OF_THE_LINE = (
 )
 
 
-@click.command(help=__doc__, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__)
 @click.argument("path", type=RecordingPath())
 @click.option("-i", "--interval", type=Duration(0.001), help="Interval between rows.  [as recorded]")
 @range_options

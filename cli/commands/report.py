@@ -17,7 +17,7 @@ from cli.recordings.object_storage import local_copies, local_output
 GROUP = "analyse"
 
 
-@click.command(help=__doc__, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__)
 @click.argument("run", metavar="RUN", type=RecordingPath())
 @output_option("Directory or URL of object storage to write to.  [RUN]", RecordingPath())
 @click.option(

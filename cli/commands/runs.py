@@ -23,7 +23,7 @@ SHOW, REDACT = "show", "redact"
 NOT_REDACTED = 1
 
 
-@click.command(help=__doc__, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__)
 @click.argument("locations", nargs=-1, metavar="[DIR|NODE|URL]...")
 @format_option()
 @redact_option

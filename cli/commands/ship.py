@@ -32,7 +32,7 @@ class ShipCommand(click.Command):
         super().format_options(ctx, formatter)
 
 
-@click.command(help=__doc__, cls=ShipCommand, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__, cls=ShipCommand)
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option(
     "--to", "urls", metavar="URL", multiple=True, required=True, help="URL of a store to push to (repeatable)."

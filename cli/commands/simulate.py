@@ -17,7 +17,7 @@ GROUP = "experiment"
 MAX_NODES, MAX_TABLES, MAX_INTERVAL_S = 5000, 1000, 3600.0
 
 
-@click.command(help=__doc__, cls=ShipCommand, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__, cls=ShipCommand)
 @click.option(
     "--nodes", type=click.IntRange(1, MAX_NODES), metavar="N", required=True, help="Number of nodes to simulate."
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 
-@click.command(help=__doc__, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__)
 @click.argument("folder", metavar="DIR")
 @click.option("--existing", is_flag=True, help="Do not create DIR if it does not exist.")
 @click.option("--keep", is_flag=True, help="Run the agent without a client.")

@@ -18,7 +18,7 @@ from cli.parameters.recording_options import CommandAfterDashes, output_option, 
 GROUP = "experiment"
 
 
-@click.command(help=__doc__, cls=CommandAfterDashes, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__, cls=CommandAfterDashes)
 @click.argument("nodes", nargs=-1, metavar="[NODE]... -- COMMAND [ARG]...")
 @click.option(
     "-P",

@@ -30,7 +30,7 @@ def _columns() -> "Sequence[Column]":
     return COLUMNS
 
 
-@click.command(help=__doc__, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__)
 @click.argument("nodes", nargs=-1, metavar="[NODE]...")
 @click.option(
     "--seed", "seeds", multiple=True, metavar="NODE", help="Node to show together with all its peers (repeatable)."

@@ -17,7 +17,7 @@ import click
 GROUP = "monitor"
 
 
-@click.command(help=__doc__, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(help=__doc__)
 @click.argument("path", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.argument("url")
 @click.option("--node", default="", metavar="NAME", help="Name of the node's directory in the store.  [as recorded]")
