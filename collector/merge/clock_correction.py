@@ -78,10 +78,8 @@ class ClockCorrection:
 
     def of_tick(self, session: str, number: int) -> "ClockCorrection":
         """Return the correction at a tick, given its session and its sequence number in it."""
-        stepped_s = 0.0
-        for segment in self.segments:
-            if segment.session == session and segment.number <= number:
-                stepped_s = segment.stepped_s
+        begun = (part for part in reversed(self.segments) if part.session == session and part.number <= number)
+        stepped_s = next((part.stepped_s for part in begun), 0.0)
         if not stepped_s:
             return self
         return ClockCorrection(

@@ -6,6 +6,7 @@ if it had not been set, so that phases keep their lengths.
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate, pairwise
 from math import inf
 
 from collector.merge.clock_correction import ClockPart, times_when_shown
@@ -63,10 +64,7 @@ class RunClock:
 
 def totals_of(steps: Sequence[ClockStep]) -> list[float]:
     """Return how far the wall clock was ahead of the run's before the first step and after each of them."""
-    totals_s = [0.0]
-    for step in steps:
-        totals_s.append(totals_s[-1] + step.step_s)
-    return totals_s
+    return list(accumulate((step.step_s for step in steps), initial=0.0))
 
 
 def clock_parts(steps: Sequence[ClockStep]) -> tuple[ClockPart, ...]:
@@ -74,7 +72,7 @@ def clock_parts(steps: Sequence[ClockStep]) -> tuple[ClockPart, ...]:
     bounds_s = [-inf, *(step.time_s for step in steps), inf]
     return tuple(
         ClockPart(from_s - _LATE_S, to_s, total_s)
-        for total_s, from_s, to_s in zip(totals_of(steps), bounds_s, bounds_s[1:], strict=False)
+        for total_s, (from_s, to_s) in zip(totals_of(steps), pairwise(bounds_s), strict=True)
     )
 
 

@@ -241,16 +241,13 @@ def _without_gaps(intervals: Iterable[ClientInterval], begin_s: float, end_s: fl
 def _intervals(kinds: Mapping[str, Histograms]) -> Iterator[ClientInterval]:
     """Yield the intervals of an operation, which are those of its first kind of latencies if it has several."""
     groups = _with_length(_same_intervals(kinds))
-    failures = [0] * len(groups)
-    if SUCCEEDED in kinds:
-        attempted = [_completed(counts) for _, counts in groups]
-        # An incomplete log lacks the last histogram of some kinds.
-        succeeded = [
-            counts[SUCCEEDED].total() if SUCCEEDED in counts else number
-            for (_, counts), number in zip(groups, attempted, strict=True)
-        ]
-        failures = hdr.failed_in(attempted, succeeded)
-    for (span, counts), failed in zip(groups, failures, strict=True):
+    attempted = [_completed(counts) for _, counts in groups]
+    # Most logs do not state what succeeded, and an incomplete one lacks the last histogram of some kinds.
+    succeeded = [
+        counts[SUCCEEDED].total() if SUCCEEDED in counts else number
+        for (_, counts), number in zip(groups, attempted, strict=True)
+    ]
+    for (span, counts), failed in zip(groups, hdr.failed_in(attempted, succeeded), strict=True):
         yield _interval(span, counts, failed)
 
 
