@@ -4,6 +4,7 @@ Of complete files, only the beginning and the end are decompressed. Duplicate na
 recordings are resolved.
 """
 
+import sys
 from bisect import bisect_right, insort
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +27,8 @@ MAX_FRAMES_TRIED = 64
 THREADS = 2
 # The key of the node's name in a record.
 NODE = b'"n":'
+# An index after those of all groups.
+NO_GROUP = sys.maxsize
 # Maximum number of sessions per file. A recorder writes only one, but users may concatenate files.
 MAX_SESSIONS = 100
 
@@ -257,7 +260,7 @@ class _Groups:
     def add(self, session: Session) -> None:
         by_name = self._by_name.setdefault(session.node, _SameName())
         candidates = [self._by_process[process] for process in session.processes if process in self._by_process]
-        index = min((*candidates, *by_name.groups_for(session)), default=len(self.members))
+        index = min(*candidates, by_name.group_for(session), len(self.members))
         if index == len(self.members):
             self.members.append([])
         self.members[index].append(session)
@@ -270,30 +273,26 @@ class _SameName:
     """The groups that have sessions with a given name. Sessions must be added in the order of `_start`."""
 
     def __init__(self) -> None:
-        self._oldest: int | None = None
+        self._oldest = NO_GROUP
         # The oldest group that accepts any later session, regardless of its process.
-        self._oldest_free: int | None = None
+        self._oldest_free = NO_GROUP
         # A heap with the (end time, group) of each session that has a known process and may overlap a later session.
         self._ends: list[tuple[float, int]] = []
 
-    def groups_for(self, session: Session) -> list[int]:
-        """Return a list with the index of the oldest group that accepts the session, or an empty list if none does."""
+    def group_for(self, session: Session) -> int:
+        """Return the index of the oldest group that accepts the session; NO_GROUP if none does."""
         while self._ends and self._ends[0][0] <= session.begin_s:
-            self._free(heappop(self._ends)[1])
+            self._oldest_free = min(heappop(self._ends)[1], self._oldest_free)
         # A session without a known process is accepted by every group.
-        index = self._oldest_free if session.processes else self._oldest
-        return [] if index is None else [index]
+        return self._oldest_free if session.processes else self._oldest
 
     def add(self, session: Session, index: int) -> None:
         """Add a session that belongs to the group at `index`."""
-        self._oldest = index if self._oldest is None else min(index, self._oldest)
+        self._oldest = min(index, self._oldest)
         if session.processes:
             heappush(self._ends, (session.end_s, index))
         else:
-            self._free(index)
-
-    def _free(self, index: int) -> None:
-        self._oldest_free = index if self._oldest_free is None else min(index, self._oldest_free)
+            self._oldest_free = min(index, self._oldest_free)
 
 
 class _Names:
