@@ -5,7 +5,7 @@ import secrets
 import time
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from statistics import fmean
@@ -17,7 +17,7 @@ from cli.errors import CasstatError, echo, note
 from cli.experiments import sweep_settings
 from cli.experiments.experiment_runs import Experiment, draw_plots, set_aside_unfinished, settings_differences
 from cli.experiments.sweep_results import Outcomes, facts_of, write_tables
-from cli.experiments.sweep_settings import SweepOptions
+from cli.experiments.sweep_settings import PlannedRun, SweepOptions
 from cli.parameters.parameter_values import filled_except_hosts
 from cli.process_setup import interruptible, open_standard_streams
 from cli.record.command.command_runner import CommandRunner
@@ -42,21 +42,6 @@ OVERHEAD_S = 15.0
 
 class _InterruptedError(Exception):
     """Ctrl-C has ended a run or the sweep."""
-
-
-@dataclass(frozen=True)
-class _PlannedRun:
-    """A run of a sweep that has not ended: its number in the sweep, its combination, its repeat and its directory.
-
-    published  the values of the combination without secrets.
-    """
-
-    number: int
-    index: int
-    values: dict[str, str]
-    published: dict[str, str]
-    repeat: int
-    folder: str
 
 
 def sweep(options: SweepOptions) -> int:
@@ -183,7 +168,7 @@ class _Sweep:
         echo(self._folder, err=True)
         return RUN_FAILED if any(row.failed for row in table.rows) else 0
 
-    def _planned(self) -> list[_PlannedRun]:
+    def _planned(self) -> list[PlannedRun]:
         """Return the runs that have not ended, in order, and add the others to the outcomes."""
         ended = {run.folder: run for run in self._sweep.runs}
         combinations = self._sweep.combinations()
@@ -195,10 +180,10 @@ class _Sweep:
             if folder in ended:
                 self._outcomes.add(self._folder, index, ended[folder])
             else:
-                planned.append(_PlannedRun(number, index, values[index], published, repeat, folder))
+                planned.append(PlannedRun(number, index, values[index], published, repeat, folder))
         return planned
 
-    def _add(self, planned: _PlannedRun, run: SweepRun) -> None:
+    def _add(self, planned: PlannedRun, run: SweepRun) -> None:
         """Save a run that has ended, and write the results. Raises CasstatError."""
         self._sweep = replace(self._sweep, runs=(*self._sweep.runs, run))
         SWEEPS.save(self._folder, self._sweep)
@@ -208,17 +193,13 @@ class _Sweep:
     def _write_tables(self) -> None:
         write_tables(self._folder, self._sweep, self._outcomes.table(self._sweep))
 
-    def _ended(self, planned: _PlannedRun) -> SweepRun:
+    def _ended(self, planned: PlannedRun) -> SweepRun:
         """Make a run, with the commands before and after it.
 
         Raises _InterruptedError, KeyboardInterrupt and, if the first run cannot begin, CasstatError and
         click.UsageError.
         """
-        combination = sweep_settings.combination_text(planned.published)
-        folder = self._folder / planned.folder
-        settings = sweep_settings.record_settings(
-            self._options, self._sweep, planned.values, planned.published, planned.repeat, folder
-        )
+        settings = sweep_settings.record_settings(self._options, self._sweep.name, planned, self._folder)
         clock = RunClock()
         begin_s = clock.now_s()
         if self._is_begun or self._options.before:
@@ -229,7 +210,7 @@ class _Sweep:
         after = self._beside("--after", self._options.after, planned, settings)
         texts = [self._options.redactor.text(text) for text in (problem, after)]
         for text in filter(None, texts):
-            note(f"{combination}: {text}")
+            note(f"{planned.combination}: {text}")
         return SweepRun(planned.folder, begin_s, clock.now_s(), texts[0])
 
     def _begin(self) -> None:
@@ -238,12 +219,11 @@ class _Sweep:
             echo(f"{self._folder}: {count_text(self._sweep.run_count, 'run')}, {self._to_do} to do{order}", err=True)
         self._is_begun = True
 
-    def _announce(self, planned: _PlannedRun) -> None:
+    def _announce(self, planned: PlannedRun) -> None:
         self._begin()
-        combination = sweep_settings.combination_text(planned.published)
-        echo(progress_line(planned.number, self._sweep, combination, planned.repeat), err=True)
+        echo(progress_line(planned.number, self._sweep, planned.combination, planned.repeat), err=True)
 
-    def _recorded(self, planned: _PlannedRun, settings: RecordSettings) -> str:
+    def _recorded(self, planned: PlannedRun, settings: RecordSettings) -> str:
         """Record a run; return why it failed, as one line, or "".
 
         Raises _InterruptedError and KeyboardInterrupt. Raises CasstatError if the first run cannot begin, and
@@ -272,7 +252,7 @@ class _Sweep:
             return one_line(f"{reason}: {recorded.result.problem}" if recorded.result.problem else reason)
         return ""
 
-    def _beside(self, option: str, words: tuple[str, ...], planned: _PlannedRun, settings: RecordSettings) -> str:
+    def _beside(self, option: str, words: tuple[str, ...], planned: PlannedRun, settings: RecordSettings) -> str:
         """Run the command of --before or --after; return why it failed, or "". Raises _InterruptedError."""
         if not words:
             return ""

@@ -2,7 +2,7 @@
 
 import shlex
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import prod
@@ -17,7 +17,7 @@ from cli.parameters.parameter_values import PlaceholderError, filled, placeholde
 from cli.record.record_program import RecordSettings, redactor_of, require_valid
 from collector.printable import one_line
 from collector.redaction.redactor import Redactor
-from collector.runs.parameter_sweep import Sweep, SweepSettings, SweptParameter, knowing_parameters
+from collector.runs.parameter_sweep import SweepSettings, SweptParameter, knowing_parameters
 from collector.runs.run import accepted_name
 from exporters.results.sweep.sweep_output import COLUMNS, ITEM_COLUMNS
 from exporters.results.sweep.sweep_rows import number_of
@@ -157,31 +157,36 @@ def _require_programs(options: SweepOptions) -> None:
             raise CasstatError(f"{one_line(words[0])}: command not found")
 
 
-def combination_text(values: Mapping[str, str]) -> str:
-    """Return a combination as one line, such as `concurrency=5 batch=200`."""
-    return one_line(" ".join(f"{name}={value}" for name, value in values.items()))
+@dataclass(frozen=True)
+class PlannedRun:
+    """A run of a sweep that has not ended: its number in the sweep, its combination, its repeat and its directory.
 
-
-def record_settings(
-    options: SweepOptions,
-    sweep: Sweep,
-    values: Mapping[str, str],
-    published: Mapping[str, str],
-    repeat: int,
-    folder: Path,
-) -> RecordSettings:
-    """Return the settings of one run, which is tagged with the values of the parameters.
-
-    `published` are the values without secrets.
+    published  the values of the combination without secrets.
     """
+
+    number: int
+    index: int
+    values: dict[str, str]
+    published: dict[str, str]
+    repeat: int
+    folder: str
+
+    @property
+    def combination(self) -> str:
+        """The combination as one line, such as `concurrency=5 batch=200`."""
+        return one_line(" ".join(f"{name}={value}" for name, value in self.published.items()))
+
+
+def record_settings(options: SweepOptions, sweep: str, planned: PlannedRun, folder: Path) -> RecordSettings:
+    """Return the settings of one run of the sweep in a directory; it is tagged with the values of the parameters."""
     record = options.record
-    tags = {**dict(record.tags), **published, REPEAT_TAG: str(repeat)}
+    tags = {**dict(record.tags), **planned.published, REPEAT_TAG: str(planned.repeat)}
     return replace(
         record,
         secrets=options.redactor.values,
-        command=parameter_values.filled_except_hosts(record.command, values),
-        clients=filled(record.clients, values),
-        name=accepted_name(f"{sweep.name} {combination_text(published)} r{repeat}"),
+        command=parameter_values.filled_except_hosts(record.command, planned.values),
+        clients=filled(record.clients, planned.values),
+        name=accepted_name(f"{sweep} {planned.combination} r{planned.repeat}"),
         tags=tuple(tags.items()),
-        folder=folder,
+        folder=folder / planned.folder,
     )

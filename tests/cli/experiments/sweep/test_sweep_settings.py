@@ -1,6 +1,7 @@
 """Malformed sweeps are refused before anything starts, each with one clear message."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -9,8 +10,8 @@ import pytest
 from cli.errors import CasstatError
 from cli.experiments import sweep_program
 from cli.experiments.sweep_settings import (
+    PlannedRun,
     SweepOptions,
-    combination_text,
     items_per_op_of,
     parameters_of,
     record_settings,
@@ -20,7 +21,6 @@ from cli.main import main
 from cli.parameters.parameter_values import filled_except_hosts
 from cli.record.record_program import RecordSettings
 from cli.run_folder import run_folder_name
-from collector.runs.parameter_sweep import GIVEN, Sweep, SweepSettings
 from exporters.results.sweep.sweep_output import COLUMNS, ITEM_COLUMNS
 
 MANY = ("-P", "a=1..40", "-P", "b=1..40")
@@ -159,10 +159,10 @@ def test_directories_of_runs_have_readable_and_different_names() -> None:
 def test_the_settings_of_a_run_have_its_values() -> None:
     record = RecordSettings(("load", "{c}", "{host}", "{{}}"), tags=(("t", "1"), ("c", "x")), clients=("{c}.csv",))
     options = SweepOptions(record, parameters_of(["c=5"]))
-    sweep = Sweep("load", 0.0, "1", options.parameters, SweepSettings(("load",)), GIVEN, 0)
-    settings = record_settings(options, sweep, {"c": "5"}, {"c": "5"}, 2, Path("runs/1"))
+    planned = PlannedRun(1, 0, {"c": "5"}, {"c": "5"}, 2, "runs/1")
+    settings = record_settings(options, "load", planned, Path("sweep"))
     assert settings.command == ("load", "5", "{host}", "{}")
     assert settings.clients == ("5.csv",)
     assert dict(settings.tags) == {"t": "1", "c": "5", "repeat": "2"}
-    assert (settings.name, settings.folder) == ("load c=5 r2", Path("runs/1"))
-    assert combination_text({"c": "5", "b": "x\ny"}) == "c=5 b=x y"
+    assert (settings.name, settings.folder) == ("load c=5 r2", Path("sweep/runs/1"))
+    assert replace(planned, published={"c": "5", "b": "x\ny"}).combination == "c=5 b=x y"
