@@ -16,7 +16,7 @@ from cli.run_folder import recovery_hint
 from collector.merge.grid import SpanGrid
 from collector.merge.merge_job import DEFAULT_S
 from collector.printable import count_text, one_line
-from collector.runs.run import TOTAL, WARM_UP, RunPhase
+from collector.runs.run import TOTAL, WARM_UP, Run, RunPhase
 from collector.runs.run_file import is_run
 from exporters.charts import merged_plot_data
 from exporters.charts.gnuplot_panel import MAX_RUNS
@@ -105,7 +105,7 @@ def _single_run(views: Views, settings: MergeSettings, drawing: Drawing) -> Step
     warm_up_s = warm_up_of(settings) if drawing.warm_up_s is None else drawing.warm_up_s
     view = View(views, node_rows, points=settings.points)
     yield
-    run, choice = view.merged()
+    run, operations = view.merged()
     if len(run.indices) > MAX_POINTS:
         span = f"from {min(run.cluster) * run.grid.interval_s:.0f} to {max(run.cluster) * run.grid.interval_s:.0f}"
         hint = "use --from and --until, or a longer --interval"
@@ -113,7 +113,7 @@ def _single_run(views: Views, settings: MergeSettings, drawing: Drawing) -> Step
             f"{len(run.indices)} points ({span} seconds since the epoch) are too many for a plot (hint: {hint})"
         )
     title = settings.paths[0].resolve().name if len(settings.paths) == 1 else count_text(len(run.nodes), "node")
-    return run_of(run, choice, title, warm_up_s)
+    return run_of(run, operations, title, warm_up_s)
 
 
 def warm_up_of(settings: MergeSettings) -> float:
@@ -127,32 +127,23 @@ def warm_up_of(settings: MergeSettings) -> float:
     return sum(phase.end_s - phase.begin_s for phase in run.phases if phase.name == WARM_UP)
 
 
-@dataclass(frozen=True)
-class _OverlaidRun:
-    """A run to overlay: its directory, its phases, and the longest interval of its recordings."""
-
-    folder: Path
-    name: str
-    phases: Sequence[RunPhase]
-    interval_s: float
-
-
 def _overlaid(settings: MergeSettings) -> PlotData:
     """Return the rows of the runs at the paths, aligned by phase, for overlaid plots.
 
     Prints a note about each phase that some runs do not have. Raises CasstatError and click.UsageError.
     """
     _check_options(settings)
-    runs = [_overlaid_run(folder) for folder in dict.fromkeys(settings.paths)]
+    by_folder = {folder: _ended_run(folder) for folder in settings.paths}
+    runs = list(by_folder.values())
     names = _common_phases(runs, settings.phase)
     length_s = sum(
         max(phase.end_s - phase.begin_s for run in runs for phase in run.phases if phase.name == name) for name in names
     )
-    slowest = max(runs, key=lambda run: run.interval_s)
-    interval_s = interval_for(settings, slowest.interval_s, slowest.name, length_s)
+    slowest = max(runs, key=_longest_s)
+    interval_s = interval_for(settings, _longest_s(slowest), slowest.name, length_s)
     phases, footer = {}, []
-    for label, run in _labelled(runs).items():
-        phases[label], items = _phases(settings, run, names, interval_s)
+    for label, (folder, run) in zip(_labels(by_folder), by_folder.items(), strict=True):
+        phases[label], items = _phases(settings, folder, run, names, interval_s)
         footer.append(f"{label}: {', '.join(items)}")
     return aligned(phases, interval_s, footer)
 
@@ -170,18 +161,19 @@ def _check_options(settings: MergeSettings) -> None:
             raise click.UsageError(f"{option} cannot be combined with several runs (hint: use --phase)")
 
 
-def _overlaid_run(folder: Path) -> _OverlaidRun:
-    """Return the run in a directory. Raises CasstatError."""
+def _ended_run(folder: Path) -> Run:
+    """Return the run in a directory; a run without phases is one phase. Raises CasstatError."""
     run = read_run_in(folder)
     if run.end_s is None:
         raise CasstatError(f"{folder}: the run has not ended {recovery_hint(folder)}")
-    intervals_s = [node.interval_s for node in run.nodes if node.interval_s is not None]
-    return _OverlaidRun(
-        folder, run.name, run.phases or (RunPhase(TOTAL, run.begin_s, run.end_s),), max(intervals_s, default=DEFAULT_S)
-    )
+    return replace(run, phases=run.phases or (RunPhase(TOTAL, run.begin_s, run.end_s),))
 
 
-def _common_phases(runs: Sequence[_OverlaidRun], wanted: str | None) -> list[str]:
+def _longest_s(run: Run) -> float:
+    return max((node.interval_s for node in run.nodes if node.interval_s is not None), default=DEFAULT_S)
+
+
+def _common_phases(runs: Sequence[Run], wanted: str | None) -> list[str]:
     """Return the names of the phases that all runs have, or only the one that the user chose.
 
     Prints a note about each phase that some runs do not have. Raises CasstatError and click.BadParameter.
@@ -202,12 +194,12 @@ def _common_phases(runs: Sequence[_OverlaidRun], wanted: str | None) -> list[str
     return common
 
 
-def _labelled(runs: Sequence[_OverlaidRun]) -> Mapping[str, _OverlaidRun]:
-    """Return the runs by label: their names, else the names of their directories, else the directories' paths."""
-    for labels in ([run.name for run in runs], [run.folder.resolve().name for run in runs]):
+def _labels(runs: Mapping[Path, Run]) -> list[str]:
+    """Return the labels of runs: their names, else the names of their directories, else the directories' paths."""
+    for labels in ([run.name for run in runs.values()], [folder.resolve().name for folder in runs]):
         if len(set(labels)) == len(runs):
-            return dict(zip(distinguishing_words(labels), runs, strict=True))
-    return {str(run.folder): run for run in runs}
+            return distinguishing_words(labels)
+    return list(map(str, runs))
 
 
 def distinguishing_words(names: Sequence[str]) -> list[str]:
@@ -222,7 +214,7 @@ def distinguishing_words(names: Sequence[str]) -> list[str]:
 
 
 def _phases(
-    settings: MergeSettings, run: _OverlaidRun, names: Sequence[str], interval_s: float
+    settings: MergeSettings, folder: Path, run: Run, names: Sequence[str], interval_s: float
 ) -> tuple[list[PhaseRows], list[str]]:
     """Return the rows of these phases of a run, and the items of its footer.
 
@@ -232,11 +224,11 @@ def _phases(
     phases = sorted((by_name[name] for name in names), key=lambda phase: phase.begin_s)
     grid = SpanGrid(interval_s, spans=tuple((phase.begin_s, phase.end_s) for phase in phases))
     try:
-        views = recording_views(replace(settings, paths=(run.folder,), phase=None), quiet=True)
-        result, choice = View(views, merged_plot_data.node_rows, grid=grid).merged()
+        views = recording_views(replace(settings, paths=(folder,), phase=None), quiet=True)
+        result, operations = View(views, merged_plot_data.node_rows, grid=grid).merged()
     except NoDataError as error:
-        raise CasstatError(f"{run.folder}: {error}") from None
-    results = results_in(run.folder)
-    rows = {phase.name: phase for phase in merged_phases(result, choice, grid, phases, results)}
+        raise CasstatError(f"{folder}: {error}") from None
+    results = results_in(folder)
+    rows = {phase.name: phase for phase in merged_phases(result, operations, grid, phases, results)}
     estimated = ["client times estimated"] if any(client.estimated_clock for client in results) else []
     return [rows[name] for name in names], [*merged_plot_data.footer(result), *estimated]
