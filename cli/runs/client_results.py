@@ -46,6 +46,8 @@ from exporters.results.summary.client_values import total_within
 
 Result = TypeVar("Result")
 Reading = Callable[[Path, FormatChoice, CommandTimes], ClientResult]
+Take = Callable[[Path, FormatChoice], None]
+"""Imports a file, and prints the notes of its result. Raises CasstatError."""
 CHUNK_BYTES = 1 << 20
 PERCENTAGES = (50, 95, 99)
 WAITING_COMMANDS = ("sleep",)
@@ -142,15 +144,16 @@ def import_after_run(
     The output is ignored if a file has the command's result, because it has the same operations. Other files are
     ignored if they are not the results of a known load generator. Prints why any other file cannot be imported.
     """
+    take = partial(_import, folder, run, load_s, redactor)
     for text in texts:
         for path, choice in _attempt(partial(expanded, text), "--client ") or ():
-            _attempt(partial(_import_from_run, folder, run, path, choice, load_s, redactor), "--client ")
+            _attempt(partial(_import_from_run, take, run, path, choice), "--client ")
     hosts = [host.results for host in run.client_hosts if host.results]
     for results in hosts:
         for path in sorted((folder / results / FILES_FOLDER).rglob("*")):
-            _attempt(partial(_import_recognised, folder, run, path, load_s, redactor))
+            _attempt(partial(_import_recognised, take, path))
     for results in ("", *hosts):
-        _attempt(partial(_import_output, folder, run, results, hosts, load_s, redactor))
+        _attempt(partial(_import_output, take, folder, results, hosts))
 
 
 def _attempt(step: Callable[[], Result], prefix: str = "") -> Result | None:
@@ -162,18 +165,16 @@ def _attempt(step: Callable[[], Result], prefix: str = "") -> Result | None:
         return None
 
 
-def _import_from_run(
-    folder: Path, run: Run, path: Path, choice: FormatChoice, load_s: float | None, redactor: Redactor
-) -> None:
+def _import_from_run(take: Take, run: Run, path: Path, choice: FormatChoice) -> None:
     """Import a file, unless it was last changed before the run's command began. Raises CasstatError."""
     with file_errors(path, CasstatError):
         changed_s = _changed_s(run, path)
     if max(changed_s) < _command_times(run).begin_s:
         raise CasstatError(f"{path}: last changed before the command began (hint: check the load generator's options)")
-    _import(folder, run, path, choice, load_s, redactor)
+    take(path, choice)
 
 
-def _import(folder: Path, run: Run, path: Path, choice: FormatChoice, load_s: float | None, redactor: Redactor) -> None:
+def _import(folder: Path, run: Run, load_s: float | None, redactor: Redactor, path: Path, choice: FormatChoice) -> None:
     """Import a file in a way that cannot disturb this process, and print the result's notes. Raises CasstatError."""
     try:
         result = imported(folder, run, path, choice, load_s=load_s, read=read_isolated, redactor=redactor)
@@ -184,24 +185,22 @@ def _import(folder: Path, run: Run, path: Path, choice: FormatChoice, load_s: fl
         note(redactor.text(f"{path}: {one_line(text)}"))
 
 
-def _import_recognised(folder: Path, run: Run, path: Path, load_s: float | None, redactor: Redactor) -> None:
+def _import_recognised(take: Take, path: Path) -> None:
     """Import a file if its format is recognised. Raises CasstatError."""
     if form := _recognised(path):
-        _import(folder, run, path, FormatChoice(form), load_s, redactor)
+        take(path, FormatChoice(form))
 
 
-def _import_output(
-    folder: Path, run: Run, results: str, hosts: Sequence[str], load_s: float | None, redactor: Redactor
-) -> None:
+def _import_output(take: Take, folder: Path, results: str, hosts: Sequence[str]) -> None:
     """Import a command's output unless a file has its result; the arguments are as in `_have_files`."""
     output = folder / results / LOG_FILE
-    if not _recognised(output):
+    if not (form := _recognised(output)):
         return
     if _have_files(folder, results, hosts):
         command = f"casstat import {folder} {output}"
         note(f"{output}: not imported, because a file contains the result (hint: '{command}' imports it as well)")
         return
-    _import_recognised(folder, run, output, load_s, redactor)
+    take(output, FormatChoice(form))
 
 
 def _have_files(folder: Path, results: str, hosts: Sequence[str]) -> bool:
