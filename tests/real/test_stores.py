@@ -16,7 +16,7 @@ from collector.node.node_sampler import SampleStream
 from collector.recording.writer import Limits
 from exporters.recent_ticks import RecentTicks
 from exporters.sinks.parts.all_sinks import sink_of
-from exporters.sinks.parts.points import path, rows, tags, time_ms
+from exporters.sinks.parts.points import PathCache, rows, tags, time_ms
 from exporters.sinks.shipping.shipper import Plan, Runtime, Shipper, journal_opener
 from exporters.sinks.sink import RefusedError
 from tests.collector.snapshots import REQUESTS
@@ -153,7 +153,7 @@ def test_carbon_receives_a_complete_recording(node: Node, carbon: Carbon) -> Non
     wanted: dict[str, dict[int, float]] = {}
     for sample in samples_of(node):
         for series, fields in rows(CATALOGUE, sample):
-            dotted = path("casstat", CATALOGUE[series[0]], WHO, series)
+            dotted = PathCache("casstat").of(WHO, series)
             for field, value in fields.items():
                 wanted.setdefault(f"{dotted}.{field}", {})[time_ms(sample) // 1000] = value
     ship(node, carbon.url)
