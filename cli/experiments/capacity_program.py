@@ -120,21 +120,16 @@ def _require_sound(options: CapacityOptions) -> None:
         require_match(record.command, [RATE], others=[DURATION, *hosts], option="")
         filled(record.clients, {RATE: "", DURATION: ""})
     for objective in options.objectives:
-        _require_column(objective)
+        if not is_summary_column(objective.column):
+            similar = similar_column(objective.column)
+            hint = f"did you mean {similar}?" if similar else "docs/runs.md lists the columns"
+            raise click.UsageError(f"--objective '{objective.text}': unknown column {objective.column} (hint: {hint})")
     if options.plan.confirmation_s < options.plan.step_s:
         raise click.UsageError("--confirm must be at least as long as --step")
     if options.max_time_s is not None and options.max_time_s < record.warm_up + options.plan.step_s:
         raise click.UsageError("--max-time must be at least as long as a step with its warm-up")
     if not record.client_hosts and shutil.which(record.command[0]) is None:
         raise CasstatError(f"{one_line(record.command[0])}: command not found")
-
-
-def _require_column(objective: Condition) -> None:
-    """Raise click.UsageError unless a run may have the objective's column."""
-    if not is_summary_column(objective.column):
-        similar = similar_column(objective.column)
-        hint = f"did you mean {similar}?" if similar else "docs/runs.md lists the columns"
-        raise click.UsageError(f"--objective '{objective.text}': unknown column {objective.column} (hint: {hint})")
 
 
 def _write_state(folder: Path, state: SearchState) -> None:

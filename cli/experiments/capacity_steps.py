@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from cli.errors import CasstatError, note
 from cli.recordings.recording_arguments import results_in
@@ -142,17 +141,7 @@ def _data(views: RunViews, phases: Sequence[RunPhase], summaries: Sequence[Phase
     return StepData(summaries[-1].values, data.bins(kind), data.server)
 
 
-class Frames(Protocol):
-    """Frames of a live cluster."""
-
-    history: History
-
-    def start(self) -> None: ...
-
-    def stop(self) -> None: ...
-
-
-def live_frames(plan: Plan) -> Frames:
+def live_frames(plan: Plan) -> LiveFrames:
     return LiveFrames(plan, Wanted(frozenset(SETTLING_COLUMNS)))
 
 
@@ -160,7 +149,10 @@ class Settling:
     """Measures the baseline before the first step, and waits for it after each one, for at most `limit_s`."""
 
     def __init__(
-        self, limit_s: float, connect: Callable[[Plan], Frames] = live_frames, now: Callable[[], float] = time.monotonic
+        self,
+        limit_s: float,
+        connect: Callable[[Plan], LiveFrames] = live_frames,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._limit_s = limit_s
         self._connect = connect

@@ -10,7 +10,7 @@ import pytest
 from cli.experiments.capacity_steps import Settling
 from collector.http.access import Access
 from collector.live.live_cluster import Plan
-from exporters.live.frame import Frame, History
+from exporters.live.frame import Frame, History, LiveFrames
 from exporters.live.live_columns import COLUMN_INDEX, COLUMNS
 
 
@@ -43,7 +43,7 @@ def frame(compactions: float | None) -> Frame:
     return Frame(0.0, 1.0, "", (), cells, 0)
 
 
-class Frames:
+class Frames(LiveFrames):
     """Frames of a cluster; `stopped` counts how often they were stopped."""
 
     def __init__(self, history: History) -> None:
