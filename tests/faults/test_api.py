@@ -239,6 +239,7 @@ def test_a_thousand_wrong_passwords_do_not_delay_other_users(tmp_path: Path) -> 
         assert status(api.get("/metrics")) == 401
         assert status(api.get("/metrics", right)) == 200
         statuses: list[int] = []
+        began_s = time.monotonic()
 
         def guess(remainder: int) -> None:
             for number in range(remainder, GUESSES, 10):
@@ -255,7 +256,8 @@ def test_a_thousand_wrong_passwords_do_not_delay_other_users(tmp_path: Path) -> 
         assert len(statuses) == GUESSES
         assert set(statuses) <= {401, 503}
         logged = [line for line in api.log_lines if "wrong user name or password" in line]
-        assert 1 <= len(logged) <= 3
+        # Failed logins are logged at most once a minute.
+        assert 1 <= len(logged) <= 3 + (time.monotonic() - began_s) // 60
         assert not any("alice" in line or "wrong0" in line for line in api.log_lines)
 
 

@@ -1,12 +1,18 @@
 """`casstat record --duration` ends the command; one that has to be killed, or ends earlier, keeps its status."""
 
 import signal
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from cli.main import main
-from cli.record.command import supervised_command
+from cli.record.clients.remote_client_hosts import ClientCommand
+from cli.record.command import output_observers, supervised_command
+from cli.record.command.supervised_command import TimeLimit
 from collector.runs.run import RunCommand
 from collector.runs.run_file import read_run
 from tests.faults.recorders import recorded
@@ -19,7 +25,21 @@ LIMIT = ("--duration", "1s", "-o")
 
 @pytest.fixture(autouse=True)
 def short_grace_periods(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervised_command, "GRACE_S", 0.5)
+    monkeypatch.setattr(supervised_command, "GRACE_S", 5.0)
+
+
+class StandingClock:
+    """A monotonic clock that stands still until a condition holds."""
+
+    def __init__(self, holds: Callable[[], bool]) -> None:
+        self._holds = holds
+        self._began_s: float | None = None
+
+    def __call__(self) -> float:
+        # The recorder may have looked at the commands before the condition held, so only the next call is later.
+        if self._began_s is None and self._holds():
+            self._began_s = time.monotonic()
+        return 0.0 if self._began_s is None else time.monotonic() - self._began_s
 
 
 def command_of(folder: Path) -> RunCommand:
@@ -53,9 +73,12 @@ def test_a_command_that_ends_when_it_is_interrupted_has_succeeded(
 
 @pytest.mark.usefixtures("without_summary")
 def test_a_command_that_has_to_be_killed_has_failed(
-    node: Node, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    node: Node, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    script = f"trap '' INT TERM; {ENDLESS}"
+    monkeypatch.setattr(supervised_command, "GRACE_S", 0.5)
+    trapped = tmp_path / "trapped"
+    monkeypatch.setattr(output_observers, "TimeLimit", partial(TimeLimit, now=StandingClock(trapped.exists)))
+    script = f"trap '' INT TERM; : > '{trapped}'; {ENDLESS}"
     code, _, errors = recorded(capfd, node.address, *LIMIT, tmp_path / "run", "--", "sh", "-c", script)
     assert code == 128 + signal.SIGKILL
     assert "the command did not end within 1 s after its duration, so it has been killed" in errors
@@ -79,6 +102,15 @@ def test_the_command_ends_on_all_client_hosts_and_one_that_had_failed_before_has
     node: Node, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script = "test {index} = 0 || exit 4; trap 'exit 7' INT; " + ENDLESS
+    has_ended = threading.Event()
+    end = ClientCommand._end
+
+    def ended(command: ClientCommand, problem: str) -> None:
+        end(command, problem)
+        has_ended.set()
+
+    monkeypatch.setattr(ClientCommand, "_end", ended)
+    monkeypatch.setattr(output_observers, "TimeLimit", partial(TimeLimit, now=StandingClock(has_ended.is_set)))
     with ssh_server(tmp_path / "ssh", {}) as server:
         monkeypatch.setenv("PATH", server.path)
         hosts = ("--client-host", server.url) * 2
