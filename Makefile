@@ -37,6 +37,7 @@ demo: $(RUNNABLE)
 
 test: export THOROUGH_TESTS := 1
 test: check
+	$(BIN)/mypy
 	sh tools/prepare test
 # Fault tests mostly wait, so four run at a time, together with the downloads and builds for tests/real.
 	nice -n 10 $(BIN)/python -m tests.real.fetch > $(VENV)/fetch.log 2>&1 & fetch=$$!; \
@@ -54,7 +55,8 @@ check: $(INSTALLED)
 	sh tools/prepare check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+# `make test` also checks the types of the tests.
+	$(BIN)/mypy collector exporters dashboards cli casstat.py
 	$(BIN)/lint-imports
 	$(BIN)/pytest tests --ignore tests/faults --ignore tests/real --ignore tests/soak --numprocesses 2 --dist worksteal
 

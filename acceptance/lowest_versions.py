@@ -1,9 +1,9 @@
 """Run the unit tests with the lowest version that setup.cfg declares of each package.
 
-Arguments: Python's interpreter (default: the current one), and then those of pytest (default: the tests of `make
-check`).
+Arguments: Python's interpreter (default: the current one), and then those of pytest (default: all unit tests).
 """
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -45,7 +45,8 @@ def main(python: str = sys.executable, *arguments: str) -> None:
         install: list[str | Path] = [tools / "bin/uv", "pip", "install", "--quiet", "--python", lowest]
         subprocess.run([*install, "--constraint", constraints, "--editable", ".[dev]"], cwd=ROOT, check=True)
         pytest: list[str | Path] = [lowest, "-m", "pytest", "-q", *(arguments or TESTS)]
-        sys.exit(subprocess.run(pytest, cwd=ROOT, check=False).returncode)
+        environ = {**os.environ, "THOROUGH_TESTS": "1"}
+        sys.exit(subprocess.run(pytest, cwd=ROOT, env=environ, check=False).returncode)
 
 
 if __name__ == "__main__":

@@ -17,9 +17,11 @@ from collector.runs.run_file import write_run
 from tests.cli.recordings.conftest import Run as RunCasstat
 from tests.collector.merge.recorded_nodes import BEGIN_S, busy, record
 from tests.every import every
-from tests.examples import IS_THOROUGH, thorough
+from tests.examples import thorough
 from tests.faults.program import is_clean
 from tests.s3_server import S3Server
+
+pytestmark = thorough
 
 PART_S = 30
 
@@ -107,7 +109,7 @@ def test_a_node_is_uploaded_once_and_replayed(run: RunCasstat, rec: Path, url: s
 
 
 # The other tests use S3 as well.
-@pytest.mark.parametrize("url", ["file", pytest.param("s3", marks=thorough)], indirect=True)
+@pytest.mark.parametrize("url", ["file", "s3"], indirect=True)
 def test_a_run_is_listed_and_shown(run: RunCasstat, tmp_path: Path, url: str) -> None:
     record(tmp_path / "mixed" / "nodes" / "a", busy("a", 30))
     write_run(
@@ -129,7 +131,7 @@ def test_a_run_is_listed_and_shown(run: RunCasstat, tmp_path: Path, url: str) ->
 
 @every("words", [("merge", "-o", "out"), ("plot", "-o", "out"), ("replay",), ("report",)])
 def test_a_missing_bucket_is_one_clear_message(run: RunCasstat, bucket: str, words: tuple[str, ...]) -> None:
-    for missing in ("s3://missing/x", f"{bucket}/missing")[: 2 if IS_THOROUGH or words[0] == "merge" else 1]:
+    for missing in ("s3://missing/x", f"{bucket}/missing"):
         code, out, errors = run(words[0], missing, *words[1:])
         assert (code, out) == (1, "")
         assert errors in (

@@ -18,8 +18,9 @@ from tests.cli.runs.latte_report import report_text
 from tests.cli.runs.loaded_run import BEGIN_S, LENGTH_S, run_in
 from tests.collector.load_results.k6_output import Sample, csv_text, json_text
 from tests.collector.merge.recorded_nodes import busy, record, timed
+from tests.examples import thorough
 
-pytestmark = pytest.mark.usefixtures("unisolated")
+pytestmark = [pytest.mark.usefixtures("unisolated"), thorough]
 CAPTURES = Path(__file__).parents[2] / "captures" / "clients"
 PER_S = 40
 """How many operations per second the files below have; enough for precise rates."""

@@ -23,6 +23,8 @@ from collector.runs.run_file import read_run, write_run
 from tests.cli.runs.latte_report import LATTE, report_text
 from tests.examples import thorough
 
+pytestmark = thorough
+
 BEGIN_S, LENGTH_S = 1_795_245_174.442, 60.0
 TIMES = CommandTimes(BEGIN_S, BEGIN_S + LENGTH_S, ("latte", "run"))
 
@@ -120,7 +122,6 @@ isolated_read.answer(json.load(sys.stdin))
 """
 
 
-@thorough
 def test_cpu_time_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(isolated_read, "MIN_CPU_S", 1)
     monkeypatch.setattr(isolated_read, "WAIT_PER_CPU_S", 200)

@@ -22,9 +22,10 @@ from collector.runs.run_file import read_run, write_run
 from tests.cli.conftest import omit_drawing
 from tests.collector.merge.recorded_nodes import BEGIN_S, READ_TIME, READS, busy, record
 from tests.collector.zones import local_zone
+from tests.examples import thorough
 
 # Completed runs that several tests look at have tables and plots, too.
-pytestmark = pytest.mark.usefixtures("only_report")
+pytestmark = [pytest.mark.usefixtures("only_report"), thorough]
 
 # The run begins 10 s after the recordings and lasts 70 s. The time of its beginning is 11:06:50 in UTC.
 RUN = RunPhase("main", BEGIN_S + 10, BEGIN_S + 80)

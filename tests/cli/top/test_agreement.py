@@ -34,7 +34,9 @@ from exporters.rows.merged_rows import table_of
 from exporters.rows.operation_columns import Operations
 from tests.collector.merge.recorded_nodes import BEGIN_S, record
 from tests.collector.merge.reference_merge import reference_merge
-from tests.examples import examples
+from tests.examples import thorough
+
+pytestmark = thorough
 
 TICKS = 11
 COLLECTORS = ("G1 Young Generation", "ZGC Pauses", "ZGC Cycles")
@@ -203,7 +205,7 @@ def differences(left: Mapping[float, Row], right: Mapping[float, Row]) -> list[t
     ]
 
 
-QUICK = settings(max_examples=examples(6), deadline=None, phases=[Phase.reuse, Phase.generate])
+QUICK = settings(max_examples=6, deadline=None, phases=[Phase.reuse, Phase.generate])
 
 
 @given(clusters(), st.sampled_from([1.0, 5.0]))

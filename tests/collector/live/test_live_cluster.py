@@ -19,9 +19,12 @@ from collector.live.live_cluster import LiveCluster, Plan, Request
 from collector.model.snapshot import Sample
 from collector.node.jolokia.client import Jolokia
 from tests.collector.live.node_samples import reads_per_s
+from tests.examples import thorough
 from tests.faults import fake_agents
 from tests.faults.fake_agents import FakeAgent, FakeAgents
 from tests.faults.fake_jolokia import FakeJolokia
+
+pytestmark = thorough
 
 # Each parallel test process uses its own addresses.
 _NET = 128 + int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])

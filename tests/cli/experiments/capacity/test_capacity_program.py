@@ -25,6 +25,7 @@ from exporters.results.capacity.step_verdict import StepData
 from exporters.results.saturation.saturation import CPU, GENERATOR, Finding, Resource, Saturation
 from exporters.results.summary.conditions import condition_of
 from tests.every import every
+from tests.examples import thorough
 from tests.exporters.results.capacity.simulated_queue import (
     CLOSED_CAPACITY,
     LIMIT_MS,
@@ -35,7 +36,7 @@ from tests.exporters.results.capacity.simulated_queue import (
 
 Measure = Callable[[float, float, np.random.Generator], StepData]
 # The plots of `searched` are drawn.
-pytestmark = pytest.mark.usefixtures("undrawn")
+pytestmark = [pytest.mark.usefixtures("undrawn"), thorough]
 PLAN = SearchPlan(50.0, 5000.0)
 SHORT_PLAN = SearchPlan(50.0, 100.0)
 COARSE_PLAN = SearchPlan(50.0, 5000.0, precision=0.5)
