@@ -214,7 +214,7 @@ def test_an_error_in_the_observer_ends_the_command() -> None:
 def test_ctrl_c_long_after_the_previous_one_interrupts_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command_runner, "SUCCESSIVE_S", 0, raising=False)
     log = OutputCopy()
-    script = "trap 'echo interrupted; trap \"exit 5\" INT' INT; echo ready; while :; do sleep 0.05; done"
+    script = "trap 'trap \"exit 5\" INT; echo interrupted' INT; echo ready; while :; do sleep 0.05; done"
     runner = CommandRunner(["sh", "-c", script], log, os.environ)
 
     def interrupt() -> None:
