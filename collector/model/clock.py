@@ -4,8 +4,8 @@ Tick times come from the wall clock; the monotonic clock measures the time betwe
 """
 
 import time
-from collections.abc import Iterator
-from math import ceil
+from collections.abc import Callable, Iterator
+from math import ceil, inf
 from typing import Protocol
 
 from collector.model.snapshot import Tick
@@ -19,6 +19,7 @@ EARLY_S = 0.5
 # suspensions of up to MIN_SLEEP_S are therefore treated as measurement errors.
 MIN_SLEEP_S = 0.01
 FIRST_PAUSE_S, MAX_PAUSE_S = 1.0, 60.0
+_READINGS = 5
 
 
 class Clock(Protocol):
@@ -51,6 +52,24 @@ class SystemClock:
 
     def sleep(self, seconds: float) -> None:
         time.sleep(seconds)
+
+
+def clock_difference(
+    wall_s: Callable[[], float], monotonic_s: Callable[[], float], sufficient_s: float
+) -> tuple[float, float]:
+    """Return the wall clock's time minus the monotonic clock's, and how long reading both took, in seconds.
+
+    This process may be interrupted between the readings. They are then repeated, unless they took at most
+    `sufficient_s`, and the fastest count.
+    """
+    difference_s, took_s = 0.0, inf
+    for _ in range(_READINGS):
+        before_s, now_s, after_s = monotonic_s(), wall_s(), monotonic_s()
+        if after_s - before_s < took_s:
+            difference_s, took_s = now_s - (before_s + after_s) / 2, after_s - before_s
+        if took_s <= sufficient_s:
+            break
+    return difference_s, took_s
 
 
 def ticks(clock: Clock, interval_s: float, *, aligned: bool = False) -> Iterator[Tick]:

@@ -10,6 +10,7 @@ from itertools import accumulate, pairwise
 from math import inf
 
 from collector.merge.clock_correction import ClockPart, times_when_shown
+from collector.model.clock import clock_difference
 from collector.runs.run import ClockStep, NodeClock, Run, RunMark
 
 MIN_STEP_S = 0.1
@@ -18,7 +19,6 @@ MIN_STEP_S = 0.1
 _LATE_S = 1.0
 # The two clocks are compared only if they can be read within this time.
 _MAX_READING_S = 0.02
-_READINGS = 5
 
 
 def monotonic() -> float:
@@ -31,7 +31,7 @@ class RunClock:
 
     def __init__(self, wall_s: Callable[[], float] = time.time, monotonic_s: Callable[[], float] = monotonic) -> None:
         self._wall_s, self._monotonic_s = wall_s, monotonic_s
-        self._ahead_s = self._difference() or wall_s() - monotonic_s()
+        self._ahead_s, _ = clock_difference(wall_s, monotonic_s, _MAX_READING_S)
         self._stepped_s = 0.0
 
     def now_s(self) -> float:
@@ -44,22 +44,14 @@ class RunClock:
 
     def new_step(self) -> ClockStep | None:
         """Return the step of the wall clock since the last call; None if there is none."""
-        difference_s = self._difference()
-        if difference_s is None:
+        difference_s, took_s = clock_difference(self._wall_s, self._monotonic_s, _MAX_READING_S)
+        if took_s > _MAX_READING_S:
             return None
         step_s = difference_s - self._ahead_s - self._stepped_s
         if abs(step_s) < MIN_STEP_S:
             return None
         self._stepped_s += step_s
         return ClockStep(self.now_s(), step_s)
-
-    def _difference(self) -> float | None:
-        """Return the wall clock's time minus the monotonic clock's; None if this process was interrupted each time."""
-        for _ in range(_READINGS):
-            before_s, wall_s, after_s = self._monotonic_s(), self._wall_s(), self._monotonic_s()
-            if after_s - before_s <= _MAX_READING_S:
-                return wall_s - (before_s + after_s) / 2
-        return None
 
 
 def totals_of(steps: Sequence[ClockStep]) -> list[float]:

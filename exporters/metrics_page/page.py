@@ -15,6 +15,7 @@ from typing import NamedTuple
 from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import Metric as PrometheusMetric
 
+from collector.model.clock import clock_difference
 from collector.model.metric import Metric, Series, Value
 from collector.model.snapshot import Event, Identity, Scrape, Snapshot
 from collector.node.catalogue import CATALOGUE
@@ -37,6 +38,8 @@ STALL_S = 30.0
 HELD = 3.0
 # Values that have been stale for longer than FORGET_S are deleted.
 FORGET_S = 600.0
+# The clocks are read again, if possible, unless the times of readings are exact to half of READING_S.
+READING_S = 0.001
 
 
 def stall_s(interval_s: float) -> float:
@@ -243,7 +246,8 @@ class Page:
         self._tick_s = max(self._tick_s, time_s)
         ticking = last.ticking.after(snapshot, events)
         with self._adding:
-            self._latest.add(snapshot, self._wall_s() - self._now_s())
+            offset_s, _ = clock_difference(self._wall_s, self._now_s, READING_S)
+            self._latest.add(snapshot, offset_s)
             self._last_tick = _Tick(last.number + 1, identity, ticking, time_s if is_later else None)
 
     def live_families(self) -> Iterator[PrometheusMetric]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.model.clock import SLEW_MS, first_tick_in_s, ticks
+from collector.model.clock import SLEW_MS, clock_difference, first_tick_in_s, ticks
 from collector.model.snapshot import Tick
 from tests.collector.fakes import Disturbance, FakeClock
 from tests.every import every
@@ -271,3 +271,18 @@ def test_the_delay_is_less_than_an_interval_and_counts_are_not_negative(
     through(clock, interval_s, troubles, lambda tick, _: collected.append(tick))
     assert all(0.0 <= tick.late_s < interval_s for tick in collected)
     assert all(tick.missed >= 0 for tick in collected)
+
+
+@every("interruptions_s, took_s", [([], 0.0), ([2.0, 0.5], 0.0), ([2.0, 0.5, 0.25, 0.5, 1.0, 0.0], 0.25)])
+def test_the_difference_of_two_clocks_is_that_of_the_fastest_reading(
+    interruptions_s: list[float], took_s: float
+) -> None:
+    waits_s, now_s = iter(interruptions_s), 0.0
+
+    def wall_s() -> float:
+        nonlocal now_s
+        time_s = START_S + now_s
+        now_s += next(waits_s, 0.0)
+        return time_s
+
+    assert clock_difference(wall_s, lambda: now_s, 0.001) == (START_S - took_s / 2, took_s)

@@ -35,14 +35,21 @@ class Agent:
         self.health_calls = 0
         self._health = health
         self.wall_s = 0.0
+        self.interruptions_s: list[float] = []
         self.page = Page(
             options or Options(),
             CollectorRegistry(),
             self._health_of_agent,
             print,
             lambda: self.now_s,
-            wall_s=lambda: self.wall_s + self.now_s,
+            wall_s=self._wall_time_s,
         )
+
+    def _wall_time_s(self) -> float:
+        """Return the wall clock's time; the process is interrupted after that."""
+        time_s = self.wall_s + self.now_s
+        self.now_s += self.interruptions_s.pop() if self.interruptions_s else 0.0
+        return time_s
 
     def _health_of_agent(self) -> AgentHealth:
         self.health_calls += 1
@@ -285,6 +292,14 @@ def test_cumulative_metrics_have_the_time_of_their_reading_and_gauges_have_none(
             assert of_samples[f"{name}{suffix}"] == (1_796_000_001.25 if is_cumulative else None), name
     assert of_samples["casstat_ticks_total"] == of_samples["process_cpu_seconds_total"] == 1_796_000_001.25
     assert of_samples["casstat_source_up"] is of_samples["cassandra_info"] is None
+
+
+def test_the_time_of_a_reading_is_exact_if_the_agent_is_interrupted_between_its_two_clocks() -> None:
+    agent = Agent()
+    agent.wall_s = 1_796_000_000.25
+    agent.interruptions_s = [0.018, 3.0]
+    agent.tick({HINTS: 1})
+    assert times(agent)["cassandra_hints_total"] == pytest.approx(1_796_000_001.25, abs=0.001)
 
 
 def test_a_metric_that_is_read_seldom_keeps_the_time_of_its_reading() -> None:
