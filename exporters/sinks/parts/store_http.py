@@ -1,7 +1,7 @@
 """HTTP requests to a store, with a deadline and a response size limit; URL parameters configure TLS.
 
-The store's own errors are told from those of proxies and other servers: `influxdb` and `blueflood` return the store's
-message about the points, or None if the body is not such a message.
+The store's own errors are distinguished from those of proxies and other servers: `influxdb` and `blueflood` return the
+store's message about the points, or None if the body is not such a message.
 """
 
 import json
