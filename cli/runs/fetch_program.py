@@ -3,9 +3,11 @@
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
+from shutil import rmtree
 from threading import Lock
 
 import click
@@ -17,7 +19,7 @@ from cli.recordings.object_storage import open_store, store_errors
 from cli.runs.agent_clients import agent_clients
 from collector.agents.agent_client import AgentClient
 from collector.agents.agent_nodes import INTERRUPTED
-from collector.agents.fetching import Fetched, FetchRange, fetched
+from collector.agents.fetching import Fetched, FetchRange, fetched, interrupt_deferred
 from collector.merge.recordings import sessions
 from collector.printable import count_text, local_time, one_line
 from collector.recording.codec import MAX_TIME_S
@@ -58,19 +60,23 @@ def fetch(settings: FetchSettings) -> None:
     folder = settings.folder
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise CasstatError(f"{folder}: already exists (hint: choose another directory)")
-    with Progress() as progress:
-        result = _fetch_stored(urls[0], wanted, folder) if urls else fetched(clients, wanted, folder, progress.add)
-    name = settings.name or accepted_name(folder.resolve().name)
-    run = Run(name, wanted.begin_s, wanted.end_s, version("casstat"), nodes=result.nodes)
-    is_run = any(node.ticks for node in result.nodes)
-    error = result.error
-    try:
-        if is_run:
-            write_run(folder, run)
-    except OSError as failed:
-        error = error or failed
+    stored = _fetch_stored(urls[0], wanted, folder) if urls else None
+    with interrupt_deferred() as interrupt:
+        with Progress() as progress:
+            result = stored or fetched(clients, wanted, folder, progress.add)
+        name = settings.name or accepted_name(folder.resolve().name)
+        run = Run(name, wanted.begin_s, wanted.end_s, version("casstat"), nodes=result.nodes)
+        is_run = any(node.ticks for node in result.nodes)
+        error = result.error
+        try:
+            if is_run:
+                write_run(folder, run)
+        except OSError as failed:
+            error = error or failed
+    if interrupt.arrived:
+        error = error or KeyboardInterrupt()
     _report_nodes(folder, result.nodes)
-    if error is not None and is_run:
+    if is_run and (isinstance(error, OSError) or (error and any(node.problem for node in result.nodes))):
         note(f"{folder}: the run is incomplete")
     if isinstance(error, OSError):
         raise CasstatError(f"{error.filename or folder}: {error.strerror}")
@@ -168,20 +174,30 @@ class Progress:
 
 
 def _fetch_stored(url: str, wanted: FetchRange, run: Path) -> Fetched:
-    """Fetch the ticks in a time range of all nodes at a URL into `run`. Raises CasstatError."""
-    store = open_store(url)
+    """Fetch the ticks in a time range of all nodes at a URL into `run`, an empty or new directory.
+
+    Nothing is left of a fetch that fails, is interrupted or finds no ticks. Raises CasstatError and KeyboardInterrupt.
+    """
+    store, folder, is_new = open_store(url), run / NODES_FOLDER, not run.exists()
+    nodes: tuple[RunNode, ...] = ()
     try:
         with store_errors():
             parts = parts_of(store.objects())
             if not parts:
                 raise CasstatError(f"{store.name}: no recordings found")
             objects = [part.stored for of_file in parts.values() for part in of_file]
-            folder = run / NODES_FOLDER
             download_recordings(store, objects, folder, wanted.begin_s, wanted.end_s)
             folders = {folder / node: f"{NODES_FOLDER}/{node}".rstrip("/") for node, _ in parts}
-            return Fetched(tuple(_node(store, path, name, wanted) for path, name in folders.items()))
+            nodes = tuple(_node(store, path, name, wanted) for path, name in folders.items())
     except OSError as error:
         return Fetched((), error)
+    finally:
+        if not any(node.ticks for node in nodes):
+            rmtree(folder, ignore_errors=True)
+            if is_new:
+                with suppress(OSError):
+                    run.rmdir()
+    return Fetched(nodes)
 
 
 def _node(store: ObjectStore, folder: Path, name: str, wanted: FetchRange) -> RunNode:

@@ -1,11 +1,14 @@
 """Fetches the journals of a time range from agents into a run's directory, and cuts them to the range."""
 
 import os
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from itertools import chain, count
 from operator import add
 from pathlib import Path
 from typing import Any
@@ -26,11 +29,42 @@ from collector.runs.run_file import NODES_FOLDER
 
 # How many of a node's problems are considered for its one line.
 MAX_PROBLEMS = 10
-# After a stop, all clients are interrupted repeatedly, because a thread may have opened another connection.
-INTERRUPT_EVERY_S = 0.1
+# How often a fetch asks whether to stop. All clients are then interrupted each time, because a thread may have opened
+# another connection.
+ASK_EVERY_S = 0.1
 # Linux limits file names to 255 bytes.
 MAX_NAME_BYTES = 255
 MAX_FILES, MAX_FILE_BYTES = 10_000, 1 << 40
+
+
+@dataclass
+class DeferredInterrupt:
+    """Whether a signal has arrived in the block of `interrupt_deferred`."""
+
+    arrived: bool = False
+
+
+@contextmanager
+def interrupt_deferred() -> Iterator[DeferredInterrupt]:
+    """In the block, Ctrl-C and the signals that act like it raise nothing; the block asks whether one has arrived.
+
+    An exception in the middle of a call to a thread pool would leave a thread that nobody waits for. Only the main
+    thread receives signals; in any other, nothing changes.
+    """
+    interrupt = DeferredInterrupt()
+
+    def defer(*_: object) -> None:
+        interrupt.arrived = True
+
+    is_main = threading.current_thread() is threading.main_thread()
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if is_main else ()
+    # A signal that is ignored stays ignored, and one without a handler still ends the process.
+    before = {number: signal.signal(number, defer) for number in numbers if callable(signal.getsignal(number))}
+    try:
+        yield interrupt
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @dataclass(frozen=True)
@@ -116,29 +150,29 @@ def fetched(
     directory cannot be written to, fetching stops for the nodes that are not yet complete. Calls `progress` as
     `AgentClient.download` does, but from several threads.
     """
-    created = [folder for folder in (run / parent, run) if not folder.exists()]
-    fetch = _Fetch(
-        clients, wanted, run, progress, {client: node.clocks for client, node in zip(clients, known, strict=False)}
-    )
-    unknown = [RunNode("", client.address.url) for client in clients]
-    nodes = _with_folders(fetch.in_parallel(lambda client, _: node_of_agent(client, wall_s), unknown), parent)
-    try:
-        # Directories are created before the downloads start; those of nodes without ticks are removed afterwards.
-        for node in nodes:
-            if node.folder:
-                (run / node.folder).mkdir(parents=True)
-    except OSError as error:
-        fetch.stop(error)
-    nodes = [_without_empty_folder(node, run) for node in fetch.in_parallel(fetch.with_journal, nodes)]
-    for client in clients:
-        client.close()
-    # If no ticks were fetched, remove the directories that the fetch created; a directory with files remains.
-    for folder in created:
-        with suppress(OSError):
-            folder.rmdir()
-    if known:
-        nodes = [_with_known(node, before) for node, before in zip(nodes, known, strict=True)]
-    return Fetched(tuple(nodes), fetch.error)
+    with interrupt_deferred() as interrupt:
+        created = [folder for folder in (run / parent, run) if not folder.exists()]
+        earlier = {client: node.clocks for client, node in zip(clients, known, strict=False)}
+        fetch = _Fetch(clients, wanted, run, progress, earlier, interrupt)
+        unknown = [RunNode("", client.address.url) for client in clients]
+        nodes = _with_folders(fetch.in_parallel(lambda client, _: node_of_agent(client, wall_s), unknown), parent)
+        try:
+            # Directories are created before the downloads start; those of nodes without ticks are removed afterwards.
+            for node in nodes:
+                if node.folder:
+                    (run / node.folder).mkdir(parents=True)
+        except OSError as error:
+            fetch.stop(error)
+        nodes = [_without_empty_folder(node, run) for node in fetch.in_parallel(fetch.with_journal, nodes)]
+        for client in clients:
+            client.close()
+        # If no ticks were fetched, remove the directories that the fetch created; a directory with files remains.
+        for folder in created:
+            with suppress(OSError):
+                folder.rmdir()
+        if known:
+            nodes = [_with_known(node, before) for node, before in zip(nodes, known, strict=True)]
+    return Fetched(tuple(nodes), fetch.error or (KeyboardInterrupt() if interrupt.arrived else None))
 
 
 def _with_known(node: RunNode, before: RunNode) -> RunNode:
@@ -163,6 +197,7 @@ class _Fetch:
     run: Path
     progress: Callable[[int], None]
     earlier: Mapping[AgentClient, Sequence[NodeClock]]
+    interrupt: DeferredInterrupt
     error: OSError | KeyboardInterrupt | None = None
 
     def stop(self, error: OSError | KeyboardInterrupt) -> None:
@@ -176,19 +211,11 @@ class _Fetch:
 
         After `stop`, the requests that `act` sends fail.
         """
-        tasks = list(zip(self.clients, nodes, strict=True))
-        futures: list[Future[RunNode]] = []
         with ThreadPoolExecutor(MAX_PARALLEL) as pool:
-            while True:
-                try:
-                    for client, node in tasks[len(futures) :]:
-                        futures.append(pool.submit(act, client, node))
-                    if not wait(futures, INTERRUPT_EVERY_S).not_done:
-                        break
-                    if self.error is not None:
-                        self.stop(self.error)
-                except KeyboardInterrupt as error:
-                    self.stop(error)
+            futures = [pool.submit(act, client, node) for client, node in zip(self.clients, nodes, strict=True)]
+            while wait(futures, ASK_EVERY_S).not_done:
+                if self.error is not None or self.interrupt.arrived:
+                    self.stop(self.error or KeyboardInterrupt())
         return [future.result() for future in futures]
 
     def with_journal(self, client: AgentClient, node: RunNode) -> RunNode:
@@ -250,7 +277,8 @@ def _with_folders(nodes: Iterable[RunNode], parent: str) -> list[RunNode]:
     placed = []
     for node in nodes:
         if not node.problem:
-            names = (folder_name(node.name) + suffix for suffix in ("", *(f"~{number}" for number in range(2, 10_000))))
+            name = folder_name(node.name)
+            names = chain([name], (f"{name}~{number}" for number in count(2)))
             folder = next(name for name in names if name not in folders)
             folders.add(folder)
             node = replace(node, folder=f"{parent}/{folder}")

@@ -1,10 +1,11 @@
 """Downloads recordings from object storage into directories like those that the agents wrote."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from itertools import pairwise
 from math import inf
 from pathlib import Path, PurePosixPath
+from threading import Event
 
 from collector.printable import one_line
 from collector.recording.codec import MALFORMED
@@ -60,26 +61,40 @@ def download_recordings(
     keys = {part.stored.key for parts in files.values() for part in parts}
     others = [stored for stored in objects if stored.key not in keys]
     last_files = dict(iter(files))
+    stopped = Event()
     with ThreadPoolExecutor(MAX_PARALLEL) as pool:
-        downloads = [pool.submit(_download_object, store, stored, folder) for stored in others]
-        for (node, file), parts in files.items():
-            path = (folder / _safe(node) if node else folder) / _safe(file)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            is_last = file == last_files[node]
-            downloads.append(pool.submit(_download_file, store, parts, path, (from_s, to_s), is_last=is_last))
-        for download in downloads:
-            download.result()
+        try:
+            downloads = [pool.submit(_download_object, store, stored, folder, stopped) for stored in others]
+            for (node, file), parts in files.items():
+                path = (folder / _safe(node) if node else folder) / _safe(file)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                is_last = file == last_files[node]
+                downloads.append(
+                    pool.submit(_download_file, store, parts, path, (from_s, to_s), stopped, is_last=is_last)
+                )
+            for download in downloads:
+                download.result()
+        finally:
+            # After an error or Ctrl-C, the other downloads end with their current chunks.
+            stopped.set()
+            pool.shutdown(cancel_futures=True)
 
 
-def _download_object(store: ObjectStore, stored: StoredObject, folder: Path) -> None:
+def _download_object(store: ObjectStore, stored: StoredObject, folder: Path, stopped: Event) -> None:
     path = folder.joinpath(*map(_safe, PurePosixPath(stored.key).parts))
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as output:
-        output.writelines(store.chunks(stored.key))
+        output.writelines(_until(stopped, store.chunks(stored.key)))
 
 
 def _download_file(
-    store: ObjectStore, parts: Sequence[Part], path: Path, range_s: tuple[float, float], *, is_last: bool
+    store: ObjectStore,
+    parts: Sequence[Part],
+    path: Path,
+    range_s: tuple[float, float],
+    stopped: Event,
+    *,
+    is_last: bool,
 ) -> None:
     """Write the parts of a file that a time range needs."""
     kept = needed(parts, *range_s)
@@ -90,10 +105,19 @@ def _download_file(
         for part in kept:
             # A part at the end of a file may have grown since the list was made, up to the next part.
             end = following.get(part.offset)
-            output.writelines(_up_to(store.chunks(part.stored.key), None if end is None else end - part.offset))
+            chunks = _until(stopped, store.chunks(part.stored.key))
+            output.writelines(_up_to(chunks, None if end is None else end - part.offset))
     # The last file has no footer if the agent is still writing to it.
     if len(kept) < len(parts) or parts[0].offset or (is_last and last_footer(path) is None):
         _trim(store, path, range_s, is_last=is_last, is_partial=kept[0].offset > 0)
+
+
+def _until(stopped: Event, chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the chunks. Raises CancelledError if the download has been stopped."""
+    for chunk in chunks:
+        if stopped.is_set():
+            raise CancelledError
+        yield chunk
 
 
 def _up_to(chunks: Iterable[bytes], size_bytes: int | None) -> Iterator[bytes]:

@@ -1,14 +1,20 @@
 """Ctrl-C ends `casstat fetch` at once; recordings that are already complete are kept."""
 
+import concurrent.futures.thread
 import signal
+import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 
+from cli.runs import fetch_program
 from collector.agents import agent_client, fetching
 from collector.runs.run_file import read_run
 from tests.faults.fake_agent_server import (
@@ -20,7 +26,7 @@ from tests.faults.fake_agent_server import (
     send,
     send_one_byte,
 )
-from tests.faults.fetched_nodes import TICKS, RecordedNode, fetch, ticks_of
+from tests.faults.fetched_nodes import TICKS, RecordedNode, fetch, serving_history, ticks_of
 
 
 def press_ctrl_c() -> None:
@@ -86,3 +92,54 @@ def test_nodes_that_are_complete_on_ctrl_c_are_kept(
     assert (interrupted.ticks, interrupted.problem, interrupted.folder) == (0, "interrupted", "")
     assert ticks_of(run) == ticks_of(recorded_node.journal)
     assert [path.name for path in (run / "nodes").iterdir()] == ["n1"]
+
+
+# The code in which a fetch may be interrupted: all functions of its own modules, and some of the thread pool's.
+INTERRUPTED_FILES = {fetch_program.__file__, fetching.__file__, concurrent.futures.thread.__file__}
+INTERRUPTED_CODE = {threading.Thread.start.__code__}
+
+
+class InterruptAtLine:
+    """A trace function that sends SIGINT to this thread before one of the lines that a fetch executes in it."""
+
+    def __init__(self, at: int) -> None:
+        """`at` is the number of the line, counted from 1."""
+        self._at = at
+        self.lines = 0
+
+    def __call__(self, frame: FrameType, event: str, _: Any) -> Callable[..., Any] | None:
+        code = frame.f_code
+        if code.co_filename not in INTERRUPTED_FILES and code not in INTERRUPTED_CODE:
+            return None
+        if event == "line":
+            self.lines += 1
+            if self.lines == self._at:
+                signal.raise_signal(signal.SIGINT)
+        return self
+
+
+def test_ctrl_c_anywhere_in_a_fetch_leaves_a_run_or_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving_history(tmp_path / "journal", "n1", 20) as node:
+        interrupt_every_line(node, tmp_path, capsys)
+
+
+def interrupt_every_line(node: RecordedNode, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for at in range(1, 10_000, 3):
+        run, interrupt = folder / str(at), InterruptAtLine(at)
+        sys.settrace(interrupt)
+        try:
+            code, _, _ = fetch(capsys, node.address, *node.period(0, 9), "-o", run)
+        finally:
+            sys.settrace(None)
+        if interrupt.lines < at:
+            assert code == 0
+            assert at > 100
+            return
+        assert code == 130, at
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        assert not [thread for thread in threading.enumerate() if "ThreadPoolExecutor" in thread.name], at
+        if run.exists():
+            (fetched,) = read_run(run).nodes
+            assert (fetched.ticks, fetched.problem) == (10, ""), at
+            assert len(ticks_of(run)) >= 10
+    pytest.fail("the fetch does not end")

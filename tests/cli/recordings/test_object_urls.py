@@ -1,5 +1,6 @@
 """Commands give the same output for recordings in object storage as for local ones."""
 
+import signal
 from collections.abc import Iterator
 from functools import cache
 from itertools import count
@@ -11,6 +12,7 @@ import fsspec
 import pytest
 from botocore.loaders import JSONFileLoader
 
+from cli.runs import fetch_program
 from collector.recording.object_store import ObjectStore
 from collector.runs.run import Run, RunNode
 from collector.runs.run_file import write_run
@@ -106,6 +108,21 @@ def test_a_node_is_uploaded_once_and_replayed(run: RunCasstat, rec: Path, url: s
     local = printed(run, "replay", "rec/a", "--format", "json")
     assert printed(run, "replay", url, "--format", "json") == local
     assert printed(run, "replay", f"{url}/a", "--format", "json") == local
+
+
+def test_nothing_is_left_of_a_fetch_that_is_interrupted(
+    run: RunCasstat, rec: Path, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    printed(run, "upload", "rec", f"{url}/rec")
+    arguments = ("fetch", f"{url}/rec", "--from", str(BEGIN_S), "--until", str(BEGIN_S + 30), "-o", "out")
+    with monkeypatch.context() as patch:
+        # The recordings have been downloaded, and the ticks of the first node are counted.
+        patch.setattr(fetch_program, "_node", lambda *_: signal.raise_signal(signal.SIGINT))
+        assert run(*arguments) == (130, "", "")
+    assert not (tmp_path / "out").exists()
+    code, out, errors = run(*arguments)
+    assert (code, errors) == (0, "")
+    assert out.startswith("a: 31 ticks")
 
 
 # The other tests use S3 as well.

@@ -119,3 +119,16 @@ def test_a_part_that_is_deleted_while_it_is_read_is_an_error(tmp_path: Path) -> 
     (tmp_path / "store" / part.key).unlink()
     with pytest.raises(ObjectStoreError, match=f"{part.key}: no such object or bucket"):
         download_recordings(store, objects, tmp_path / "copy")
+
+
+def test_after_an_error_the_other_downloads_end(tmp_path: Path) -> None:
+    class FailingStore(CountingStore):
+        def chunks(self, key: str) -> Iterator[bytes]:
+            if key == "failing":
+                raise ObjectStoreError("failed")
+            while True:
+                yield b""
+
+    store = FailingStore(tmp_path / "store")
+    with pytest.raises(ObjectStoreError, match="failed"):
+        download_recordings(store, [StoredObject("failing", 1), StoredObject("endless", 1)], tmp_path / "copy")
