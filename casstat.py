@@ -61,9 +61,13 @@ sys.meta_path.insert(0, _OwnPackages)
 
 def main() -> int:
     """Run casstat and return its exit code."""
-    from cli.main import main as run
+    try:
+        from cli.main import main as run
 
-    return run()
+        return run()
+    except KeyboardInterrupt:
+        # Ctrl-C while modules are imported; otherwise, the command has handled it.
+        return 130
 
 
 if __name__ == "__main__":

@@ -32,8 +32,12 @@ WARNING, CRITICAL = "warning", "critical"
 SEVERITIES = (WARNING, CRITICAL)
 CLUSTER = ("cluster",)
 TABLE = ("cluster", "keyspace", "table")
-WHERE = "{{ $labels.node }} ({{ $labels.cluster }}, {{ $labels.dc }}, {{ $labels.rack }})"
-"""The template that names a node in a description."""
+WHERE = (
+    "{{ $labels.node }}{{ if $labels.cluster }} ({{ $labels.cluster }}, {{ $labels.dc }}, {{ $labels.rack }}){{ end }}"
+)
+"""The template that names a node in a description; the other labels are empty until the node has answered once."""
+RATE = '{{ printf "%.3f" $value }}'
+"""The template for a value per second; `humanize` would print 0.0146 as 14.6m."""
 
 
 def job_matcher(job: str) -> str:

@@ -56,6 +56,21 @@ def test_nothing_is_imported_from_the_working_directory(foreign: Path, tmp_path:
         assert "casstat" in output_of([*command, "--version"], foreign, {"PYTHONPATH": ":"})
 
 
+# `click` is imported before the command's name is known, `psutil` by the command.
+@pytest.mark.parametrize("name", ["click", "psutil"])
+def test_ctrl_c_while_modules_are_imported_prints_nothing(name: str, tmp_path: Path) -> None:
+    (tmp_path / f"{name}.py").write_text("import signal\nsignal.raise_signal(signal.SIGINT)\n")
+    done = subprocess.run(
+        [*casstat_command(), "top", "--help"],
+        env=environment(PYTHONPATH=str(tmp_path)),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
 def test_python_s_own_folders_may_be_the_working_directory() -> None:
     for folder in (Path(os.__file__).parent, PROGRAM.parent):
         assert "casstat" in output_of([*casstat_command(), "--version"], folder, {"PYTHONPATH": "."})

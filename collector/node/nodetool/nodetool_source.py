@@ -8,6 +8,8 @@ from functools import partial
 from types import ModuleType
 
 from collector.model.clock import EARLY_S, Clock
+from collector.model.metric import Kind, Series, Value
+from collector.model.rates import Catalogue
 from collector.model.snapshot import Scrape, SourceError
 from collector.node.host.cassandra_processes import LocalNode, NodeFacts
 from collector.node.metrics.jvm import CONCURRENT
@@ -24,6 +26,13 @@ PARALLEL = 2
 PACE = 4.0
 SHARE = 0.5
 TIMEOUT_S = 30.0
+# nodetool reads the node at an unknown moment before it ends. Rates are exact if this moment is as long before the end
+# in both runs; how much it differs is known only from their durations. The maximum of that difference, as a share of
+# the time between two runs.
+MAX_RATE_ERROR = 0.1
+# So many runs follow one another at once, because rates need two, and the first one is not used for rates: it takes
+# longest, for instance because nothing is in the page cache yet.
+FIRST_RUNS = 3
 PREFIX = "nodetool "
 # The report that contains the address for every host id.
 STATUS = "status"
@@ -64,11 +73,19 @@ def report_requests(
 class ReportSource:
     """A source for one report. It returns each result once, in the first tick after the report has finished.
 
-    If a report fails, its problem is returned in every tick until a later run succeeds.
+    If a report fails, its problem is returned in every tick until a later run succeeds. The first result, and any with
+    which rates would be wrong because its run took much longer or shorter than the one before, has only gauges and
+    texts; the next rates cover the whole time.
     """
 
     def __init__(
-        self, name: str, run: Callable[[], Scrape], pool: ThreadPoolExecutor, clock: Clock, pace: float = PACE
+        self,
+        name: str,
+        run: Callable[[], Scrape],
+        pool: ThreadPoolExecutor,
+        clock: Clock,
+        catalogue: Catalogue,
+        pace: float = PACE,
     ) -> None:
         """Create the source. After the first run, starts are at least `pace` times the report's duration apart."""
         self.name = name
@@ -77,9 +94,11 @@ class ReportSource:
         self._run = run
         self._pool = pool
         self._clock = clock
+        self._catalogue = catalogue
         self._running: Future[Scrape] | None = None
         self._due_s = 0.0
         self._problem = ""
+        self._last: Scrape | None = None
 
     def start(self) -> Future[Scrape]:
         """Start the report unless it is already running; return the future of its scrape."""
@@ -97,11 +116,18 @@ class ReportSource:
             # A partly parsed report is not a failure: its values are valid, and its problem is returned only once.
             self._problem = "" if scrape.values else scrape.problem
             self._finished += 1
-            # Rates need two readings, so start the second one immediately.
-            self._due_s = scrape.at_s + (self._pace - 1) * scrape.wall_s if self._finished > 1 else 0.0
+            self._due_s = scrape.at_s + (self._pace - 1) * scrape.wall_s if self._finished >= FIRST_RUNS else 0.0
+            if self._finished == 1 or (self._last is not None and _rate_error(self._last, scrape) > MAX_RATE_ERROR):
+                scrape = replace(scrape, values=self._without_counters(scrape.values))
+            elif scrape.values:
+                self._last = scrape
         if now_s >= self._due_s - EARLY_S:
             self.start()
         return scrape
+
+    def _without_counters(self, values: Mapping[Series, Value]) -> Mapping[Series, Value]:
+        counters = {name for name, metric in self._catalogue.items() if metric.kind in (Kind.COUNTER, Kind.HISTOGRAM)}
+        return {series: value for series, value in values.items() if series[0] not in counters}
 
     def _timed(self) -> Scrape:
         began_s = self._clock.monotonic_s()
@@ -109,10 +135,15 @@ class ReportSource:
         return replace(scrape, wall_s=scrape.at_s - began_s)
 
 
+def _rate_error(last: Scrape, scrape: Scrape) -> float:
+    """Return the possible error of rates between two results, as a share of the rates."""
+    return abs(scrape.wall_s - last.wall_s) / max(scrape.at_s - last.at_s, 1e-9)
+
+
 class NodetoolSource:
     """Reads a node through `tool`; `find` returns the node's process on this host, or None if it is not found.
 
-    `reports` are the modules that parse the reports (`catalogue.REPORTS`).
+    `reports` are the modules that parse the reports (`catalogue.REPORTS`), and `catalogue` has their metrics.
     """
 
     kind = "nodetool"
@@ -126,6 +157,7 @@ class NodetoolSource:
         clock: Clock,
         find: Callable[[], LocalNode | None],
         reports: Sequence[ModuleType],
+        catalogue: Catalogue,
     ) -> None:
         self.url = f"{tool.program}"
         self._tool = tool
@@ -142,7 +174,8 @@ class NodetoolSource:
         requests = report_requests(reports, selection, always=() if self._local else ("info",))
         pace = max(PACE, len(requests) / SHARE)
         self.sources = [
-            ReportSource(request.name, partial(self._run, request), self._pool, clock, pace) for request in requests
+            ReportSource(request.name, partial(self._run, request), self._pool, clock, catalogue, pace)
+            for request in requests
         ]
         self._identity_requests = [
             request

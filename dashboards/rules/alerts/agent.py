@@ -1,7 +1,7 @@
 """Alerts on the agents. The alerts on Cassandra depend on the agents' data."""
 
 from dashboards.promql import NODE_LABELS
-from dashboards.rules.alert import MATCH, WHERE, WINDOW, agent_series, aggregate, threshold_alerts
+from dashboards.rules.alert import MATCH, RATE, WHERE, WINDOW, agent_series, aggregate, threshold_alerts
 from dashboards.rules.alerts.cluster import ANSWERS
 
 _SINK = (*NODE_LABELS, "sink")
@@ -88,7 +88,7 @@ ALERTS = (
         "sink_refused",
         _rate("casstat_sink_refused_points_total", _SINK),
         "{{ $labels.sink }} is rejecting points from {{ $labels.node }}",
-        f"{{{{ $labels.sink }}}} is rejecting {{{{ $value | humanize }}}} points per second from {WHERE};"
+        f"{{{{ $labels.sink }}}} is rejecting {RATE} points per second from {WHERE};"
         " the reason is in the dead-letter files.",
         by=_SINK,
     ),

@@ -1,7 +1,7 @@
 """Alerts on overload: queues, paused connections, dropped messages, hints, exceptions."""
 
 from dashboards.expression import Rate
-from dashboards.rules.alert import WHERE, rule_query, signal_alerts, threshold_alerts
+from dashboards.rules.alert import RATE, WHERE, rule_query, signal_alerts, threshold_alerts
 from dashboards.signals.all_signals import SIGNALS
 
 _HINTS = rule_query(SIGNALS["hints"].expression)
@@ -12,7 +12,7 @@ ALERTS = (
     *signal_alerts(
         "CassandraMessagesDropped",
         "dropped",
-        f"{WHERE} is dropping {_VALUE} {{{{ $labels.message }}}} messages per second because they timed out.",
+        f"{WHERE} is dropping {RATE} {{{{ $labels.message }}}} messages per second because they timed out.",
         ("message",),
     ),
     *signal_alerts(
@@ -33,26 +33,24 @@ ALERTS = (
     *signal_alerts(
         "CassandraConnectionsPaused",
         "connection_pauses",
-        f"{WHERE} is pausing client connections {_VALUE} times per second because it is overloaded.",
+        f"{WHERE} is pausing client connections {RATE} times per second because it is overloaded.",
     ),
     *signal_alerts(
         "CassandraHintsWritten",
         "hints",
-        f"{WHERE} is storing {_VALUE} hints per second for replicas that do not acknowledge writes.",
+        f"{WHERE} is storing {RATE} hints per second for replicas that do not acknowledge writes.",
     ),
     *threshold_alerts(
         "CassandraHintsGrowing",
         "hints_growing",
         _HINTS,
         "Hints are accumulating on {{ $labels.node }}",
-        f"{WHERE} is writing {_VALUE} hints per second and delivering fewer.",
+        f"{WHERE} is writing {RATE} hints per second and delivering fewer.",
         # `unless` is needed, because the counter of delivered hints is absent before the first delivery.
         also=f"unless {_DELIVERED} >= {_HINTS}",
     ),
     *signal_alerts(
-        "CassandraHintsNotDelivered", "hints_failed", f"{_VALUE} hint deliveries per second from {WHERE} are failing."
+        "CassandraHintsNotDelivered", "hints_failed", f"{RATE} hint deliveries per second from {WHERE} are failing."
     ),
-    *signal_alerts(
-        "CassandraExceptions", "exceptions", f"{WHERE} is throwing {_VALUE} uncaught exceptions per second."
-    ),
+    *signal_alerts("CassandraExceptions", "exceptions", f"{WHERE} is throwing {RATE} uncaught exceptions per second."),
 )

@@ -5,6 +5,7 @@ from dashboards.promql import selector
 from dashboards.rules.alert import (
     BY,
     CRITICAL,
+    RATE,
     WARNING,
     WHERE,
     WINDOWS,
@@ -45,21 +46,21 @@ ALERTS = (
     *signal_alerts(
         "CassandraTimeouts",
         "timeouts",
-        f"{{{{ $value | humanize }}}} requests per second coordinated by {WHERE} are timing out.",
+        f"{RATE} requests per second coordinated by {WHERE} are timing out.",
     ),
     *signal_alerts(
         "CassandraUnavailables",
         "unavailables",
-        f"{WHERE} is rejecting {{{{ $value | humanize }}}} requests per second because too few replicas are up.",
+        f"{WHERE} is rejecting {RATE} requests per second because too few replicas are up.",
     ),
     *signal_alerts(
         "CassandraFailures",
         "failures",
-        f"{{{{ $value | humanize }}}} requests per second coordinated by {WHERE} are failing on a replica.",
+        f"{RATE} requests per second coordinated by {WHERE} are failing on a replica.",
     ),
     *signal_alerts(
         "CassandraRequestsDiscarded",
         "native_discarded",
-        f"{WHERE} is overloaded and is discarding {{{{ $value | humanize }}}} requests per second.",
+        f"{WHERE} is overloaded and is discarding {RATE} requests per second.",
     ),
 )
