@@ -122,8 +122,18 @@ class RunningAgent:
         return [v for s, v in series if s.partition("{")[0] == name and all(label in s for label in labels)]
 
     def value(self, name: str, *labels: str) -> float:
-        """Return the value of the only series of a metric that has these labels."""
-        (value,) = self.values(name, *labels)
+        """Return the value of the only series of a metric that has these labels.
+
+        Wait for it: after a tick in which the node did not answer in time, there is none.
+        """
+        found: list[float] = []
+
+        def is_there() -> bool:
+            found[:] = self.values(name, *labels)
+            return bool(found)
+
+        self.until(is_there)
+        (value,) = found
         return value
 
     def until(self, holds: Callable[[], object]) -> None:

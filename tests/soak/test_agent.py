@@ -205,7 +205,12 @@ def settled_s(prometheus: Prometheus, agent: RunningAgent) -> float:
         latest = prometheus.query('cassandra_client_requests_total{job="plain"}', time.time())
         scraped = [float(series["value"][1]) for series in latest]
         unchanged = [values for values in seen if values[:-1] == seen[-1][:-1]]
-        return sorted(scraped) == sorted(seen[-1][:-1]) and unchanged[-1][-1] >= unchanged[0][-1] + IDLE_TICKS
+        # After a tick in which the node did not answer in time, there are no values.
+        return (
+            bool(scraped)
+            and sorted(scraped) == sorted(seen[-1][:-1])
+            and unchanged[-1][-1] >= unchanged[0][-1] + IDLE_TICKS
+        )
 
     agent.until(holds)
     return time.time()
