@@ -13,7 +13,7 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from collector.recording.frames import Damage
 from collector.recording.journal_files import journal_files
@@ -21,6 +21,7 @@ from collector.recording.reader import Entry, read
 from tests.faults.program import PATIENCE_S, command, environment
 
 # A series and its value; a time may follow.
+Result = TypeVar("Result")
 SAMPLE = re.compile(r"^([^#\s{]+(?:\{.*\})?) (\S+)", re.MULTILINE)
 SERVING = re.compile(r"casstat: serving (\S+):(\d+)")
 
@@ -126,22 +127,16 @@ class RunningAgent:
 
         Wait for it: after a tick in which the node did not answer in time, there is none.
         """
-        found: list[float] = []
-
-        def is_there() -> bool:
-            found[:] = self.values(name, *labels)
-            return bool(found)
-
-        self.until(is_there)
-        (value,) = found
+        (value,) = self.until(lambda: self.values(name, *labels))
         return value
 
-    def until(self, holds: Callable[[], object]) -> None:
-        """Wait until a condition holds; fail after PATIENCE_S."""
+    def until(self, holds: Callable[[], Result]) -> Result:
+        """Wait until a condition holds, and return its value; fail after PATIENCE_S."""
         ends_s = time.monotonic() + PATIENCE_S
-        while not holds():
+        while not (result := holds()):
             assert time.monotonic() < ends_s, f"timed out; stderr: {self.stderr_lines}"
             threading.Event().wait(0.05)
+        return result
 
     def send(self, number: int) -> None:
         self._process.send_signal(number)
