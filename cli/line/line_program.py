@@ -257,7 +257,7 @@ def _report_missing_data(sampler: NodeSampler, view: View, jolokia_failure: str)
         if not operations.keyspace:
             limits = f"reads and writes are local operations in all user keyspaces, and {limits}"
         reason = f" ({jolokia_failure})" if jolokia_failure else ""
-        note(f"reading through nodetool every few seconds; '-' until its third report; {limits}{reason}")
+        note(f"reading through nodetool every few seconds; '-' until its second report; {limits}{reason}")
     if sampler.host is None:
         note("the node runs on another machine: columns for CPU, disk and network show '-'")
     if operations.keyspace and not sampler.provides(operations.count):

@@ -20,7 +20,7 @@ from collector.file_access import is_read_by_others
 from collector.http.access import CheckPeer
 from collector.model.clock import Clock
 from collector.model.snapshot import SourceError
-from collector.node.catalogue import BEANS, CATALOGUE, REPORTS
+from collector.node.catalogue import BEANS, REPORTS
 from collector.node.host import cassandra_processes, trust
 from collector.node.host.cassandra_processes import DEFAULT_URL, LocalNode, NodeFacts, local_nodes
 from collector.node.jolokia.mbean_source import MBeanSource
@@ -351,8 +351,6 @@ def _nodetool_transport(
         # Imported here because this module is slow to import and rarely needed.
         from collector.node.nodetool.nodetool_source import NodetoolSource
 
-        return NodetoolSource(
-            nodetool_for(settings, program, node, here.users), selection, clock, find, REPORTS, CATALOGUE
-        )
+        return NodetoolSource(nodetool_for(settings, program, node, here.users), selection, clock, find, REPORTS)
 
     return make

@@ -214,7 +214,7 @@ class _TextPrinter:
         self._has_rates = self._has_rates or has_news(sample)
         if view.source == "nodetool" and not self._has_rates:
             # On a busy machine, a report takes many intervals.
-            marks = "; ".join(filter(None, (marks, "waiting for nodetool's third report")))
+            marks = "; ".join(filter(None, (marks, "waiting for nodetool's second report")))
         width = self._print_groups(view, with_last_known(sample), "", marks, YELLOW)
         below = table_lines(sample, width) if view.tables else []
         if self._events_between:

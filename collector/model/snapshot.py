@@ -41,7 +41,7 @@ class Event:
 class Scrape:
     """The values that one source returned in one tick.
 
-    at_s      monotonic time at which the source finished; rates cover the time between two scrapes' `at_s`.
+    at_s      monotonic time at which the source was read; rates cover the time between two scrapes' `at_s`.
     origin    identifies the process or device that the counters belong to; no rate spans two origins. "" if unknown.
     problem   the reason for missing values, in one line; "" if no values are missing.
     events    events since the previous tick.

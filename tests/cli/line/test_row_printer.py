@@ -184,7 +184,7 @@ def test_the_list_of_columns_describes_each_column(capsys: pytest.CaptureFixture
     assert all(len(words) == 2 for words in listed.values())
 
 
-def test_rows_before_nodetools_third_report_say_what_they_wait_for(capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_before_nodetools_second_report_say_what_they_wait_for(capsys: pytest.CaptureFixture[str]) -> None:
     answers = [
         replace(
             sample, elapsed_s={**sample.elapsed_s, "nodetool tablestats": 1.0} if answer == "+" else sample.elapsed_s
@@ -192,4 +192,4 @@ def test_rows_before_nodetools_third_report_say_what_they_wait_for(capsys: pytes
         for sample, answer in zip(run_of("----"), "--+-", strict=True)
     ]
     _, *rows, _ = printed(answers, replace(plain(), source="nodetool"), capsys)
-    assert ["waiting for nodetool's third report" in row for row in rows] == [True, True, False, False]
+    assert ["waiting for nodetool's second report" in row for row in rows] == [True, True, False, False]

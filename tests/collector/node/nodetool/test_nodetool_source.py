@@ -12,7 +12,6 @@ import pytest
 from collector.model.clock import SystemClock
 from collector.model.metric import Values
 from collector.model.snapshot import Scrape, SourceError
-from collector.node.catalogue import CATALOGUE
 from collector.node.host.cassandra_processes import LocalNode
 from collector.node.nodetool.nodetool_source import PACE, SHARE, NodetoolSource, report_requests
 from collector.node.nodetool.reports.report import Report
@@ -121,9 +120,7 @@ def test_a_selected_table_is_the_only_one_requested(stubs: dict[str, Stub]) -> N
 
 
 def source_of(stubs: dict[str, Stub], tool: FakeNodetool, local: LocalNode | None, *metrics: str) -> NodetoolSource:
-    return NodetoolSource(
-        tool, Selection(frozenset(metrics)), SystemClock(), lambda: local, list(stubs.values()), CATALOGUE
-    )
+    return NodetoolSource(tool, Selection(frozenset(metrics)), SystemClock(), lambda: local, list(stubs.values()))
 
 
 def next_scrape(nodetool_source: NodetoolSource, number: int = 0) -> Scrape:
@@ -221,7 +218,7 @@ def test_the_peers_are_the_nodes_in_the_last_status_report(stubs: dict[str, Stub
 
 def test_operations_on_all_user_keyspaces_are_added_up(stubs: dict[str, Stub]) -> None:
     with closing(source_of(stubs, FakeNodetool(), process(), SUM)) as nodetool_source:
-        scrape = nodetool_source.sources[0].start().result()
+        scrape = next_scrape(nodetool_source)
     assert scrape.values[SUM, "Read"] == 11
     assert scrape.values[KEYSPACE_COUNT, "ks", "Read"] == 5
 
@@ -229,7 +226,7 @@ def test_operations_on_all_user_keyspaces_are_added_up(stubs: dict[str, Stub]) -
 def test_a_partly_parsed_report_is_not_added_up(stubs: dict[str, Stub]) -> None:
     stubs["tablestats"].report = Report({(KEYSPACE_COUNT, "ks", "Read"): 5}, ("a line", "another", "a third"))
     with closing(source_of(stubs, FakeNodetool(), process(), SUM)) as nodetool_source:
-        scrape = nodetool_source.sources[0].start().result()
+        scrape = next_scrape(nodetool_source)
     assert (SUM, "Read") not in scrape.values
     assert scrape.values[KEYSPACE_COUNT, "ks", "Read"] == 5
     assert scrape.problem == "a line (and 2 more)"
@@ -238,18 +235,16 @@ def test_a_partly_parsed_report_is_not_added_up(stubs: dict[str, Stub]) -> None:
 def test_a_selected_keyspace_is_not_added_up(stubs: dict[str, Stub]) -> None:
     selection = Selection(frozenset({KEYSPACE_COUNT}), "ks")
     with closing(
-        NodetoolSource(FakeNodetool(), selection, SystemClock(), process, list(stubs.values()), CATALOGUE)
+        NodetoolSource(FakeNodetool(), selection, SystemClock(), process, list(stubs.values()))
     ) as nodetool_source:
-        assert (SUM, "Read") not in nodetool_source.sources[0].start().result().values
+        assert (SUM, "Read") not in next_scrape(nodetool_source).values
 
 
 def test_a_report_that_runs_during_a_restart_is_discarded(stubs: dict[str, Stub]) -> None:
     tool, is_running = FakeNodetool(), [process(7)]
     tool.waiting = {"tablestats"}
     with closing(
-        NodetoolSource(
-            tool, Selection(frozenset({SUM})), SystemClock(), lambda: is_running[-1], list(stubs.values()), CATALOGUE
-        )
+        NodetoolSource(tool, Selection(frozenset({SUM})), SystemClock(), lambda: is_running[-1], list(stubs.values()))
     ) as nodetool_source:
         source = nodetool_source.sources[0]
         running = source.start()
@@ -273,9 +268,7 @@ def test_a_restarted_process_is_found_again(stubs: dict[str, Stub]) -> None:
         return None if here[0].ended else here[0]
 
     with closing(
-        NodetoolSource(
-            FakeNodetool(), Selection(frozenset({SUM})), SystemClock(), find, list(stubs.values()), CATALOGUE
-        )
+        NodetoolSource(FakeNodetool(), Selection(frozenset({SUM})), SystemClock(), find, list(stubs.values()))
     ) as nodetool_source:
         assert nodetool_source.learn(60.0).origin == "7 1.0"
         here[0].ended = True
