@@ -8,6 +8,7 @@ import subprocess
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from math import isnan
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -166,8 +167,12 @@ class VictoriaMetrics(StoreProcess):
             pairs = set(zip(series["timestamps"], series["values"], strict=True))
             # A time occurs only once, unless the same sample was sent again.
             assert len(dict(pairs)) == len(pairs)
-            # The mark at the end of a series is exported as null.
-            yield series["metric"], {time_ms: value for time_ms, value in pairs if value is not None}
+            # The mark at the end of a series is exported as null; as NaN if it replaces the first sample of the series,
+            # because the next scrape failed.
+            yield (
+                series["metric"],
+                {time_ms: value for time_ms, value in pairs if value is not None and not isnan(value)},
+            )
 
 
 def scrape_config(jobs: Mapping[str, Mapping[str, Any]], **more: Any) -> str:

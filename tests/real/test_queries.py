@@ -300,7 +300,7 @@ def test_remote_write_stores_what_a_scrape_stores(stores: FilledStores) -> None:
                 }
                 assert any(isclose(value, pushed[labels].get(tick, nan), rel_tol=1e-15) for tick in near), (
                     labels,
-                    time_ms,
+                    (time_ms, value),
                     near,
                 )
             counters += len(in_range)
