@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, replace
 from operator import attrgetter
 from pathlib import Path
@@ -84,12 +84,17 @@ def listed_runs(locations: Sequence[str], agent: JolokiaSettings) -> list[Listed
 
 
 def _in_folder(folder: Path) -> list[ListedRun]:
-    """Return the runs in a directory, such as those of a sweep or a search, or the run itself. Raises CasstatError."""
-    inner = folder / RUNS_SUBFOLDER
+    """Return the runs in a directory, such as those of a sweep or a search, or the run itself. Raises CasstatError.
+
+    Sweeps and searches in the directory are noted.
+    """
     with file_errors(folder, CasstatError):
-        paths = [folder] if is_run(folder) else sorted(filter(is_run, (inner if inner.is_dir() else folder).iterdir()))
+        paths = [folder] if is_run(folder) else _runs_of_experiment(folder) or sorted(folder.iterdir())
+        for path in paths:
+            if of_experiment := _runs_of_experiment(path):
+                note(f"{path}: {count_text(len(of_experiment), 'run')} (hint: list them with 'casstat runs {path}')")
     runs = []
-    for path in paths:
+    for path in filter(is_run, paths):
         try:
             run = read_run_in(path)
         except CasstatError as error:
@@ -99,6 +104,13 @@ def _in_folder(folder: Path) -> list[ListedRun]:
         values = summaries[-1].values if summaries else {}
         runs.append(ListedRun(run.name, run.begin_s, run.end_s, str(path), run.tags, values))
     return runs
+
+
+def _runs_of_experiment(folder: Path) -> list[Path]:
+    """Return the directories of the runs of a sweep or search; none if it is something else or cannot be read."""
+    with suppress(OSError):
+        return sorted(filter(is_run, (folder / RUNS_SUBFOLDER).iterdir()))
+    return []
 
 
 def _on_agent(client: AgentClient) -> list[ListedRun]:

@@ -197,7 +197,9 @@ def _replay(settings: TopSettings, path: Path, view: ViewState, environ: Mapping
     if _is_screen(settings, environ):
         _show(recorded, replace(view, at_s=frames[0].time_s, playing=True), "recording", settings, environ)
         return
-    shown = frames[-1:] if settings.once else frames[: settings.count]
+    # The recordings of the nodes end up to an interval apart, so nodes may be absent from the last one.
+    last = max(frames[-2:], key=lambda frame: (frame.counted, frame.time_s))
+    shown = [last] if settings.once else frames[: settings.count]
     printer = _printer(settings, view)
     for frame in shown:
         printer(frame)

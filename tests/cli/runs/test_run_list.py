@@ -103,6 +103,17 @@ def test_the_runs_of_a_sweep_are_listed(runs: Path, tmp_path: Path, capsys: pyte
     assert line.endswith(str(tmp_path / "sweep" / "runs" / "a"))
 
 
+def test_sweeps_among_the_runs_are_noted(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    inner = runs / "sweep" / "runs"
+    inner.mkdir(parents=True)
+    (runs / "a").rename(inner / "a")
+    with local_zone("UTC0"):
+        assert main(["runs", str(runs)]) == 0
+    out, err = capsys.readouterr()
+    assert [line.split()[-1] for line in out.splitlines()[1:]] == [str(runs / "b")]
+    assert err == f"casstat: {runs}/sweep: 1 run (hint: list them with 'casstat runs {runs}/sweep')\n"
+
+
 def test_a_run_is_shown(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = printed(capsys, "show", runs / "b").splitlines()
     settings = [line for line in lines if line.startswith(("heap", "replication", "command"))]

@@ -53,6 +53,17 @@ def test_after_its_recording_ends_a_node_is_gone_and_has_no_values(rec: Path) ->
     assert frames[5].counted == 2
 
 
+def test_once_shows_the_last_interval_of_all_nodes_although_one_ends_a_tick_earlier(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, ticks in (("a", 30), ("b", 29)):
+        record(tmp_path / name, busy(name, ticks))
+    assert main(["top", "--replay", str(tmp_path), "-i", "1", "--once"]) == 0
+    out = capsys.readouterr().out
+    assert "2 of 2 nodes" in out
+    assert "gone" not in out
+
+
 def test_a_directory_without_recordings_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(CasstatError, match="no recordings found"):
