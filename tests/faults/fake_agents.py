@@ -140,7 +140,7 @@ class FakeAgent:
         return {**identity, "address": self.address, "peers": self.peers, "source": "jolokia"}
 
     async def open(self) -> None:
-        self._server = await asyncio.start_server(self._take, self.address, PORT)
+        self._server = await asyncio.start_server(self._accept, self.address, PORT)
 
     async def close(self) -> None:
         if self._server is not None:
@@ -148,8 +148,12 @@ class FakeAgent:
         for writer in list(self._writers):
             writer.transport.abort()
 
-    async def _take(self, reader: Reader, writer: Writer) -> None:
+    def _accept(self, reader: Reader, writer: Writer) -> Coroutine[Any, Any, None]:
+        # A task that is cancelled before it starts closes nothing.
         self._writers.add(writer)
+        return self._take(reader, writer)
+
+    async def _take(self, reader: Reader, writer: Writer) -> None:
         try:
             while not writer.is_closing():
                 head = (await reader.readuntil(b"\r\n\r\n")).decode()
@@ -188,6 +192,9 @@ class FakeAgents:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            for agent in self.agents:
+                # Connections that were accepted while the server closed.
+                await agent.close()
 
         asyncio.run_coroutine_threadsafe(end(), self._loop).result(10)
         self._loop.call_soon_threadsafe(self._loop.stop)
