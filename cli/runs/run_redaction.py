@@ -6,6 +6,7 @@ The files are casstat's own, and text, also if it is compressed with gzip.
 import gzip
 import json
 import os
+import re
 import shutil
 import stat
 import zlib
@@ -36,6 +37,11 @@ from exporters.charts.gnuplot_page import KINDS, GnuplotError, draw
 
 CHUNK_BYTES = 1 << 18
 _GZIP = b"\x1f\x8b"
+# What strings(1) finds: successive printable characters, in UTF-8. Random bytes seldom contain a setting of eight.
+_MIN_STRING_CHARS, _MAX_CHARACTER_BYTES, _MAX_STRING_BYTES = 8, 4, 1 << 24
+_STRING = re.compile(
+    rb"(?:[\t -~]|[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}){%d,}" % _MIN_STRING_CHARS
+)
 RESULTS_FOLDER = "results"
 """The directory with the output and the files of client hosts."""
 JOURNAL_FOLDERS = (NODES_FOLDER, CLIENT_HOSTS_FOLDER)
@@ -279,7 +285,7 @@ def redact_file(path: Path, redactor: Redactor) -> int:
         if is_compressed and not isinstance(error, PermissionError):
             raise NotTextError("cannot be decompressed, so secrets in it are not replaced") from None
         raise
-    if not count:
+    if not count or not (is_text or _has_secret_strings(path, redactor, is_compressed)):
         return 0
     if not is_text:
         raise NotTextError("not text, but contains a secret")
@@ -348,6 +354,32 @@ def _copied(path: Path, redactor: Redactor, is_compressed: bool, target: BinaryI
         if compressed is not None:
             compressed.close()
     return stream.count, is_text
+
+
+def _has_secret_strings(path: Path, redactor: Redactor, is_compressed: bool) -> bool:
+    """Return whether the strings in a file that is not text contain secrets. Raises OSError, EOFError and zlib.error.
+
+    Compressed data, such as that of an image, often contains the likes of `pw=`, followed by a byte that is not text.
+    """
+    stream, rest = RedactedStream(redactor), b""
+    with cast(BinaryIO, gzip.open(path) if is_compressed else path.open("rb")) as source:
+        while data := source.read(CHUNK_BYTES):
+            data = rest + data
+            if redactor.knows_any_in(data):
+                return True
+            strings = list(_STRING.finditer(data))
+            # A string, or a character, may continue in the next piece.
+            end = len(data) - _MAX_CHARACTER_BYTES
+            begin = end - _MIN_STRING_CHARS
+            if strings and strings[-1].end() > end and len(strings[-1][0]) < _MAX_STRING_BYTES:
+                begin = strings.pop().start()
+            rest = data[max(begin, 0) :]
+            for string in strings:
+                stream.add(string[0] + b"\n")
+        for string in _STRING.finditer(rest):
+            stream.add(string[0] + b"\n")
+    stream.end()
+    return stream.count > 0
 
 
 def redact_written(folder: Path, redactor: Redactor, report: Callable[[str], None]) -> None:

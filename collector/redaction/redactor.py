@@ -103,17 +103,15 @@ class Redactor:
 
     def data(self, data: bytes) -> bytes:
         """Return UTF-8 text with all secrets replaced; other bytes remain as they are."""
-        if not (
-            self.patterns
-            or has_hint(data)
-            or b"+ " in data
-            or b"$ " in data
-            or any(variant in data for variant in self._encoded_variants)
-        ):
+        if not (self.patterns or has_hint(data) or b"+ " in data or b"$ " in data or self.knows_any_in(data)):
             return data
         text = data.decode(errors="surrogateescape")
         result = self.text(text)
         return data if result is text else result.encode(errors="surrogateescape")
+
+    def knows_any_in(self, data: bytes) -> bool:
+        """Return whether the data contain a known secret."""
+        return any(variant in data for variant in self._encoded_variants)
 
     def words(self, words: Sequence[str], raw: Sequence[str] = ()) -> tuple[str, ...]:
         """Return the words of a command line with all secrets replaced; `raw` is as in `examined`."""

@@ -12,7 +12,7 @@ from typing import Any, cast, get_args, get_origin, get_type_hints
 import pytest
 
 from cli.main import main
-from cli.runs.run_redaction import _Redaction
+from cli.runs.run_redaction import CHUNK_BYTES, _Redaction
 from collector.load_results.client_result import ClientInterval, ClientResult, Operation
 from collector.load_results.result_file import read_result, write_result
 from collector.redaction.redactor import Redactor
@@ -129,6 +129,26 @@ def test_what_cannot_be_replaced_is_named(tmp_path: Path, capfd: pytest.CaptureF
     assert "damaged.gz: cannot be decompressed" in errors
     assert "the name of the directory contains a secret" in errors
     assert SECRET not in errors
+
+
+def test_an_image_whose_bytes_resemble_a_setting_has_no_secret(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    old_run(folder)
+    content = b"\x89PNG\0\x84n\xdb\xecPw=\xb9\xaby\xa6e\x83\n" * 100_000
+    (folder / "image.png").write_bytes(content)
+    assert main(["runs", "redact", str(folder)]) == 0
+    assert (folder / "image.png").read_bytes() == content
+
+
+@pytest.mark.parametrize("before", [0, 1, CHUNK_BYTES - 30, CHUNK_BYTES - 20, CHUNK_BYTES - 10, CHUNK_BYTES - 1])
+def test_a_secret_in_a_file_that_is_not_text_is_found_wherever_it_is(
+    before: int, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "run"
+    old_run(folder)
+    (folder / "data.bin").write_bytes(bytes(before) + b"\1password=p\xc3\xa4ssw\xc3\xb6rd-7\0")
+    assert main(["runs", "redact", str(folder)]) == 1
+    assert "data.bin: not text, but contains a secret" in capfd.readouterr().err
 
 
 def test_the_runs_of_a_sweep_get_other_names(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
